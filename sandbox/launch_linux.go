@@ -1,0 +1,230 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sunaba/policy"
+	"sunaba/sandbox/internal/limits"
+)
+
+// DefaultTimeout bounds a command that names no time.
+const DefaultTimeout = 120 * time.Second
+
+// launcher starts commands from one OS thread that stands under the commands'
+// stricter layer and never leaves it; every command inherits it by fork (C-76).
+type launcher struct {
+	resources policy.Resources
+	environ   []string
+	starts    chan launch
+	mu        sync.Mutex // one command at a time
+}
+
+type launch struct {
+	path string
+	argv []string
+	attr *syscall.ProcAttr
+	done chan<- started
+}
+
+type started struct {
+	pid int
+	err error
+}
+
+// newLauncher restricts a thread with restrict and returns when it stands.
+func newLauncher(e *policy.Effective, l *layout, restrict func() error) (*launcher, error) {
+	la := &launcher{resources: e.Resources, environ: environment(e, l.scratch), starts: make(chan launch)}
+	ready := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the restriction cannot be taken back
+		err := restrict()
+		ready <- err
+		if err != nil {
+			return
+		}
+		for s := range la.starts {
+			pid, err := syscall.ForkExec(s.path, s.argv, s.attr)
+			s.done <- started{pid, err}
+		}
+	}()
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	return la, nil
+}
+
+// environment is the whole environment of a command (C-79): nothing of the
+// host's, and what the policy names.
+func environment(e *policy.Effective, scratch string) []string {
+	search := []string{"/usr/local/bin", "/usr/bin", "/bin"}
+	for _, entry := range e.Entries {
+		if entry.RuntimeRoot != "" {
+			search = append(search, entry.RuntimeRoot+"/bin")
+		}
+	}
+	vars := map[string]string{
+		"PATH": strings.Join(search, ":"), "HOME": scratch + "/home", "TMPDIR": scratch,
+		"LANG": "C.UTF-8", "TZ": "", "TERM": "dumb", "NO_COLOR": "1",
+	}
+	delete(vars, "TZ") // the system's zone, through /etc/localtime
+	for k, v := range e.Environment {
+		vars[k] = v
+	}
+	out := make([]string, 0, len(vars))
+	for k, v := range vars {
+		out = append(out, k+"="+v)
+	}
+	return out
+}
+
+// Run starts c and waits for its end; whatever it started in the background
+// ends with it. The returned error means that it could not be started.
+func (la *launcher) Run(ctx context.Context, c Command) (Outcome, error) {
+	la.mu.Lock()
+	defer la.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return Outcome{Stopped: "cancelled"}, nil
+	}
+	limit := la.resources.Timeout
+	timeout := c.Timeout
+	if timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+	if limit > 0 && timeout > limit {
+		timeout = limit
+	}
+
+	out, outW, err := os.Pipe()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer out.Close()
+	in, feed, err := input(c.Stdin)
+	if err != nil {
+		outW.Close()
+		return Outcome{}, err
+	}
+
+	path, files := image(c.Image), []uintptr{in.Fd(), outW.Fd(), outW.Fd()}
+	if c.Script { // the kernel gives the interpreter this path: the handle must live on
+		path, files = "/proc/self/fd/3", append(files, c.Image.Fd())
+	}
+	began := time.Now()
+	done := make(chan started, 1)
+	la.starts <- launch{path: path, argv: c.Argv, done: done, attr: &syscall.ProcAttr{
+		Dir: image(c.Dir), Env: la.environ, Files: files,
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	}}
+	s := <-done
+	in.Close()
+	outW.Close()
+	if s.err != nil {
+		feed(false)
+		return Outcome{}, s.err
+	}
+	go feed(true)
+	o := la.supervise(ctx, s.pid, timeout, c.Output, out)
+	o.Duration = time.Since(began)
+	return o, nil
+}
+
+// supervise collects output and waits until everything in the namespace but
+// this process is gone.
+func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duration, keep Limit, out io.Reader) Outcome {
+	captured := make(chan Capture, 1)
+	go func() { captured <- capture(out, keep) }()
+
+	var once sync.Once
+	stopped := ""
+	stop := func(why string) {
+		once.Do(func() {
+			stopped = why
+			_ = unix.Kill(-1, unix.SIGKILL) // all but PID 1; nothing left is no failure
+		})
+	}
+	over := make(chan struct{})
+	var watchers sync.WaitGroup
+	watchers.Go(func() {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		select {
+		case <-over:
+		case <-timer.C:
+			stop("timeout")
+		case <-ctx.Done():
+			stop("cancelled")
+		}
+	})
+	watchers.Go(func() { limits.Supervise(la.resources, over, stop) })
+
+	status, self := reap(pid)
+	close(over)
+	watchers.Wait()
+	o := Outcome{Stopped: stopped, Output: <-captured}
+	// A command that ended in the same instant as a limit did end by itself
+	// only when the limit had not been reached.
+	o.Ended = self && stopped == ""
+	o.ExitCode = exitCode(status)
+	return o
+}
+
+// reap waits for the command, then ends and reaps everything else: orphans
+// come to PID 1. It is the only waiter in this process.
+func reap(pid int) (status syscall.WaitStatus, seen bool) {
+	for {
+		var ws syscall.WaitStatus
+		got, err := syscall.Wait4(-1, &ws, 0, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil: // ECHILD: nobody is left
+			return status, seen
+		case got == pid:
+			status, seen = ws, true
+		}
+		if seen {
+			_ = unix.Kill(-1, unix.SIGKILL)
+		}
+	}
+}
+
+func exitCode(ws syscall.WaitStatus) int {
+	if ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return ws.ExitStatus()
+}
+
+// image names an open handle as a path that only this process and its fresh
+// child can follow.
+func image(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// input returns what a command reads: the given text, else an empty file.
+// feed must be called once: with true to write the text, with false to drop it.
+func input(text string) (in *os.File, feed func(bool), err error) {
+	if text == "" {
+		in, err = os.Open("/dev/null")
+		return in, func(bool) {}, err
+	}
+	in, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	return in, func(write bool) {
+		if write {
+			_, _ = io.WriteString(w, text) // a command may not read its input: EPIPE
+		}
+		w.Close()
+	}, nil
+}

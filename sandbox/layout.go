@@ -1,0 +1,203 @@
+package sandbox
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"sunaba/fault"
+	"sunaba/policy"
+	"sunaba/scope"
+)
+
+// layout is what a policy means in mounts and kernel rules: the one
+// translation both the file tools' and the commands' confinement come from
+// (C-69). It is computed from the policy alone, without I/O.
+type layout struct {
+	binds   []bind   // in order of placement: outer before inner
+	pins    []string // directories that must not be renamed, outer before inner
+	locked  []string // lose write; existing when the tree is built
+	hidden  []string // lose everything
+	areas   []area   // what the kernel rules grant
+	scratch string   // mount point of the scratch file system
+	// listable: no scope narrows what is shown, so any directory may be listed.
+	listable bool
+}
+
+// bind shows a host path at the same path inside.
+type bind struct {
+	path  string
+	write bool
+	exec  bool
+}
+
+// area grants a capability beneath a path.
+type area struct {
+	path string
+	cap  scope.Capability
+}
+
+// Check reports what of the policy this backend cannot enforce; a policy that
+// fails it is refused before anything runs (SD-19).
+func Check(e *policy.Effective) error {
+	if e.Scope != nil {
+		for _, r := range slices.Concat(e.Scope.Allow, e.Scope.Deny) {
+			if !r.Recursive {
+				return fault.New(fault.PlatformUnsupported, "sandbox", "what", "sandbox.scope with recursive: false", "source", r.Source, "path", r.Target)
+			}
+		}
+	}
+	if e.Network.Mode != "none" {
+		return fault.New(fault.PlatformUnsupported, "sandbox", "what", "sandbox.network.mode: "+e.Network.Mode, "source", "", "path", "")
+	}
+	if e.Workspace.Policy == "allow_all" {
+		return fault.New(fault.PlatformUnsupported, "sandbox", "what", "sandbox.workspace.policy: allow_all", "source", "", "path", e.Workspace.Root)
+	}
+	return nil
+}
+
+func newLayout(e *policy.Effective) layout {
+	l := layout{scratch: "/tmp", listable: e.Scope == nil}
+	for _, r := range e.Roots {
+		if within(r.Path, "/tmp") {
+			l.scratch = "/tmp/.scratch" // a root below /tmp: only this much of it is scratch (C-79)
+		}
+		c := rootCapability(e, r)
+		l.binds = append(l.binds, bind{path: r.Path, write: c.Has(scope.W), exec: c.Has(scope.X)})
+		l.areas = append(l.areas, narrowed(e.Scope, area{r.Path, c}, r.Kind)...)
+	}
+	slices.SortStableFunc(l.binds, func(a, b bind) int { return cmp.Compare(depth(a.path), depth(b.path)) })
+
+	for _, p := range e.Protected {
+		if p.Hidden {
+			l.hide(p.Path)
+		} else {
+			l.lock(p.Path)
+		}
+	}
+	if e.Scope != nil {
+		for _, r := range e.Scope.Deny {
+			if r.Permission == scope.Read {
+				l.hide(r.Target)
+			} else {
+				l.lock(r.Target)
+			}
+		}
+	}
+	for _, list := range []*[]string{&l.pins, &l.locked, &l.hidden} {
+		slices.Sort(*list) // a parent sorts before what is beneath it
+		*list = slices.Compact(*list)
+	}
+	return l
+}
+
+func rootCapability(e *policy.Effective, r policy.Root) scope.Capability {
+	if e.Profile == "readonly" {
+		return r.Capability & (scope.R | execIfTrusted(r.Kind))
+	}
+	return r.Capability
+}
+
+// execIfTrusted keeps execution of what was approved by name in every profile.
+func execIfTrusted(k policy.RootKind) scope.Capability {
+	if k == policy.RootRuntime || k == policy.RootExecutable {
+		return scope.X
+	}
+	return 0
+}
+
+// narrowed returns the parts of a that the scope's allow rules leave.
+func narrowed(n *policy.Narrowing, a area, kind policy.RootKind) []area {
+	if n == nil || len(n.Allow) == 0 || (kind != policy.RootWorkspace && kind != policy.RootMount) {
+		return []area{a}
+	}
+	var out []area
+	for _, r := range n.Allow {
+		c := a.cap & (scope.R | scope.X)
+		if r.Permission == scope.Write {
+			c |= a.cap & scope.W
+			if r.Delete {
+				c |= a.cap & scope.D
+			}
+		}
+		switch {
+		case within(r.Target, a.path):
+			out = append(out, area{r.Target, c})
+		case within(a.path, r.Target):
+			out = append(out, area{a.path, c})
+		}
+	}
+	return out
+}
+
+// lock makes p read-only where it lies in a writable root.
+func (l *layout) lock(p string) {
+	if root, ok := l.rootOf(p); ok && root.write {
+		l.locked = append(l.locked, p)
+		l.pin(root.path, p)
+	}
+}
+
+func (l *layout) hide(p string) {
+	if root, ok := l.rootOf(p); ok {
+		l.hidden = append(l.hidden, p)
+		if root.write {
+			l.pin(root.path, p)
+		}
+	}
+}
+
+// pin keeps the directories between root and p from being renamed, which
+// would carry p out of its rule (trap 12).
+func (l *layout) pin(root, p string) {
+	for dir := path.Dir(p); dir != root && within(dir, root); dir = path.Dir(dir) {
+		l.pins = append(l.pins, dir)
+	}
+}
+
+// rootOf returns the innermost workspace or mount root that holds p.
+func (l *layout) rootOf(p string) (bind, bool) {
+	var best bind
+	found := false
+	for _, b := range l.binds {
+		if within(p, b.path) && (!found || len(b.path) > len(best.path)) {
+			best, found = b, true
+		}
+	}
+	return best, found
+}
+
+// missing returns the paths at which placeholders must stand so that locked
+// and hidden paths that do not exist yet cannot be made: the first missing
+// component of each. exists answers for the host's tree.
+func (l *layout) missing(e *policy.Effective, exists func(string) bool) []Placeholder {
+	isDir := make(map[string]bool)
+	for _, p := range e.Protected {
+		isDir[p.Path] = p.Dir
+	}
+	var out []Placeholder
+	seen := make(map[string]bool)
+	for _, p := range slices.Concat(l.locked, l.hidden) {
+		root, ok := l.rootOf(p)
+		if !ok || !root.write || exists(p) {
+			continue
+		}
+		first, dir := p, isDir[p]
+		for parent := path.Dir(first); within(parent, root.path) && !exists(parent); parent = path.Dir(parent) {
+			first, dir = parent, true
+		}
+		if !seen[first] {
+			seen[first] = true
+			out = append(out, Placeholder{Path: first, Dir: dir})
+		}
+	}
+	return out
+}
+
+// within reports whether p is dir or beneath it, component by component.
+func within(p, dir string) bool {
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
+}
+
+func depth(p string) int { return strings.Count(strings.TrimSuffix(p, "/"), "/") }

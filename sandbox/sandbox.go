@@ -1,0 +1,93 @@
+// Package sandbox runs work under an Effective Sandbox Policy that the
+// operating system enforces: one Worker per Task, commands beneath it.
+//
+// The one rule to keep in mind: what cannot be enforced is refused before
+// anything runs; nothing is weakened in silence.
+package sandbox
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"sunaba/policy"
+)
+
+// Handler answers the calls of the broker inside the Worker. Params and result
+// are JSON. A returned error ends the Worker; a refusal is a result.
+type Handler interface {
+	Handle(ctx context.Context, method string, params []byte) (result []byte, err error)
+}
+
+// Inside is what a Handler gets to work with inside the Worker.
+type Inside struct {
+	Policy policy.Effective
+	Config []byte // opaque JSON from Options.Config
+	Runner Runner
+}
+
+// Command is one process to start in the Task's sandbox.
+type Command struct {
+	Image   *os.File // the judged handle that is executed; closed by the caller
+	Script  bool     // Image starts with "#!": the handle stays open for the interpreter
+	Argv    []string // argv[0] as the program shall see it
+	Dir     *os.File // working directory, the judged handle
+	Stdin   string
+	Timeout time.Duration // 0: the default; clamped to the policy's limit
+	Output  Limit
+}
+
+// Limit bounds what is kept of a command's output (stdout and stderr on one
+// pipe), in bytes: its head and its tail; the middle is counted and dropped.
+type Limit struct{ Head, Tail int }
+
+// Outcome is how a command ended.
+type Outcome struct {
+	ExitCode int           // as a shell would report it: 128+n for signal n
+	Ended    bool          // by itself; false when stopped by time, limit or cancel
+	Stopped  string        // "timeout", "processes", "memory", "output", "cancelled", "" otherwise
+	Duration time.Duration // wall clock
+	Output   Capture
+}
+
+// Capture is the kept output, stdout and stderr as they arrived.
+type Capture struct {
+	Head, Tail []byte
+	Dropped    int64 // bytes between Head and Tail
+}
+
+// Runner starts one command at a time; when it returns, nothing the command
+// started is alive (C-76).
+type Runner interface {
+	Run(ctx context.Context, c Command) (Outcome, error)
+}
+
+// Placeholder is an empty file or directory that stands where a protected path
+// does not exist yet, so that nothing can be made there (C-67).
+type Placeholder struct {
+	Path string
+	Dir  bool
+}
+
+// Placeholders makes and removes what must exist on the host during a Task.
+// Make journals each before it is made and returns those that it really made
+// (what exists already is left alone); Remove takes them away again where they
+// are still the same and still empty.
+type Placeholders interface {
+	Make([]Placeholder) (made []Placeholder, err error)
+	Remove() error
+}
+
+// Options are what Start needs.
+type Options struct {
+	Policy       policy.Effective
+	Config       []byte       // JSON handed to the Handler's builder as it is
+	Placeholders Placeholders // nil: a policy that needs one is refused
+	Cgroups      Cgroups      // nil: none are made
+}
+
+// Cgroups journals control groups before they are made.
+type Cgroups interface {
+	Add(path string) error
+	Retire(path string) error
+}

@@ -1,0 +1,328 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sunaba/fault"
+	"sunaba/sandbox/internal/limits"
+	"sunaba/sandbox/internal/wire"
+)
+
+const (
+	// startBound is how long a set-up may take before it counts as hung.
+	startBound = 20 * time.Second
+	// cancelBound is how long a cancelled call may take to answer before its
+	// Worker is ended.
+	cancelBound = 5 * time.Second
+)
+
+// namespaces are all that a Task gets of its own.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUTS | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
+
+// Sandbox is one Task's confinement: a Worker process and everything beneath
+// it. Its methods may be called from several goroutines; calls are answered
+// one at a time, in order.
+type Sandbox struct {
+	cmd          *exec.Cmd
+	socket       *os.File
+	conn         *wire.Conn
+	placeholders Placeholders
+	fence        *limits.Cgroup
+
+	mu      sync.Mutex
+	next    uint64
+	waiting map[uint64]chan wire.Message
+	gone    chan struct{} // closed when the Worker answers no more
+	reason  error
+	closed  sync.Once
+	closing error
+}
+
+// Start makes the sandbox of one Task and returns when it stands: set-up is
+// complete and cannot be undone from inside. The caller must Close it. ctx
+// bounds the set-up only. Errors are fault.Errors: platform.unsupported for
+// what cannot be enforced here, platform.worker for a set-up that failed.
+func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
+	if err := Check(&o.Policy); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startBound)
+	defer cancel()
+	s := &Sandbox{waiting: make(map[uint64]chan wire.Message), gone: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(wrap(err), s.Close())
+		}
+	}()
+
+	covers, err := s.makePlaceholders(o)
+	if err != nil {
+		return nil, err
+	}
+	id, err := identityFor(o.Policy.Workspace.Root)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(setup{
+		Policy: o.Policy, Covers: covers, Config: o.Config, UID: id.inner, GID: id.innerGroup, NoFence: id.unfenced(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.spawn(id); err != nil {
+		return nil, err
+	}
+	if id.unfenced() {
+		if s.fence, err = limits.NewCgroup(o.Cgroups, s.cmd.Process.Pid, o.Policy.Resources); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.conn.Send(wire.Message{Kind: wire.Hello, Version: wire.Version, Body: body}); err != nil {
+		return nil, err
+	}
+	ready := make(chan error, 1)
+	go func() {
+		m, err := s.conn.Receive()
+		switch {
+		case err != nil:
+			err = fmt.Errorf("the Worker ended during set-up: %w", err)
+		case m.Kind == wire.Failed:
+			err = errors.New(m.Error)
+		case m.Kind != wire.Ready:
+			err = fmt.Errorf("unexpected %s from the Worker", m.Kind)
+		}
+		ready <- err
+	}()
+	select {
+	case err = <-ready:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	go s.receive()
+	return s, nil
+}
+
+func wrap(err error) error {
+	if fault.CodeOf(err) != "" {
+		return err
+	}
+	return fault.Wrap(err, fault.PlatformWorker, "sandbox", "cause", err.Error())
+}
+
+func (s *Sandbox) makePlaceholders(o Options) ([]string, error) {
+	l := newLayout(&o.Policy)
+	missing := l.missing(&o.Policy, func(p string) bool {
+		_, err := os.Lstat(p)
+		return err == nil
+	})
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	if o.Placeholders == nil {
+		return nil, fault.New(fault.PlatformUnsupported, "sandbox", "what", "protecting a path that does not exist", "source", "", "path", missing[0].Path)
+	}
+	s.placeholders = o.Placeholders
+	made, err := o.Placeholders.Make(missing)
+	if err != nil {
+		return nil, err
+	}
+	covers := make([]string, len(made))
+	for i, p := range made {
+		covers[i] = p.Path
+	}
+	return covers, nil
+}
+
+// identity says as whom the sandbox runs: outside on the host, inside its own
+// namespace, where it is never root (C-78).
+type identity struct {
+	outer, outerGroup int
+	inner, innerGroup int
+}
+
+// plainUser is the inner id where the outer one is root.
+const plainUser = 1000
+
+// identityFor is this user; started as root, the owner of the workspace root.
+func identityFor(root string) (identity, error) {
+	id := identity{outer: os.Geteuid(), outerGroup: os.Getegid()}
+	if id.outer == 0 {
+		var st unix.Stat_t
+		if err := unix.Stat(root, &st); err != nil {
+			return id, fault.Wrap(err, fault.PolicyUnresolvable, "sandbox", "path", root, "source", "")
+		}
+		id.outer, id.outerGroup = int(st.Uid), int(st.Gid)
+	}
+	id.inner, id.innerGroup = id.outer, id.outerGroup
+	if id.inner == 0 {
+		id.inner = plainUser
+	}
+	if id.innerGroup == 0 {
+		id.innerGroup = plainUser
+	}
+	return id, nil
+}
+
+// unfenced reports that RLIMIT_NPROC does not bind (trap 14).
+func (id identity) unfenced() bool { return id.outer == 0 }
+
+// spawn starts this binary again as the init of fresh namespaces, holding one
+// end of a socket pair and nothing else of ours.
+func (s *Sandbox) spawn(id identity) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("socket pair: %w", err)
+	}
+	if err := unix.SetNonblock(pair[0], true); err != nil { // for the poller: Close must end a pending read
+		return fmt.Errorf("socket pair: %w", err)
+	}
+	s.socket = os.NewFile(uintptr(pair[0]), "worker")
+	theirs := os.NewFile(uintptr(pair[1]), "broker")
+	defer theirs.Close()
+	s.conn = wire.New(s.socket)
+
+	asRoot := os.Geteuid() == 0
+	s.cmd = &exec.Cmd{
+		Path:       "/proc/self/exe",
+		Args:       []string{"sunaba-worker"},
+		Env:        []string{},
+		Dir:        "/",
+		ExtraFiles: []*os.File{theirs},
+		SysProcAttr: &syscall.SysProcAttr{
+			Cloneflags:                 namespaces,
+			UidMappings:                []syscall.SysProcIDMap{{ContainerID: id.inner, HostID: id.outer, Size: 1}},
+			GidMappings:                []syscall.SysProcIDMap{{ContainerID: id.innerGroup, HostID: id.outerGroup, Size: 1}},
+			GidMappingsEnableSetgroups: asRoot,
+			Setsid:                     true,
+			// Kept over exec as a user that is not root, until set-up ends.
+			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
+		},
+	}
+	if asRoot {
+		s.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(id.inner), Gid: uint32(id.innerGroup)}
+	}
+	if err := s.cmd.Start(); err != nil {
+		s.cmd = nil
+		return fmt.Errorf("start the Worker: %w", err)
+	}
+	return nil
+}
+
+// receive hands results to their callers until the Worker is gone.
+func (s *Sandbox) receive() {
+	for {
+		m, err := s.conn.Receive()
+		if err != nil {
+			s.lost(fmt.Errorf("the Worker is gone: %w", err))
+			return
+		}
+		if m.Kind != wire.Result {
+			s.lost(fmt.Errorf("unexpected %s from the Worker", m.Kind))
+			return
+		}
+		s.mu.Lock()
+		c := s.waiting[m.ID]
+		delete(s.waiting, m.ID)
+		s.mu.Unlock()
+		if c != nil {
+			c <- m
+		}
+	}
+}
+
+// lost ends the Worker and every pending call.
+func (s *Sandbox) lost(reason error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason == nil {
+		s.reason = reason
+		close(s.gone)
+	}
+	_ = s.cmd.Process.Kill()
+}
+
+// Call sends one call to the Handler inside and waits for its result. A ctx
+// that ends cancels the call; a Worker that does not answer soon after is
+// ended. An error is a fault of code platform.worker: the sandbox is lost.
+func (s *Sandbox) Call(ctx context.Context, method string, params []byte) ([]byte, error) {
+	answer := make(chan wire.Message, 1)
+	s.mu.Lock()
+	s.next++
+	id := s.next
+	s.waiting[id] = answer
+	s.mu.Unlock()
+	if err := s.conn.Send(wire.Message{Kind: wire.Call, ID: id, Method: method, Body: params}); err != nil {
+		return nil, wrap(err)
+	}
+	var bound <-chan time.Time
+	cancelled := ctx.Done()
+	for {
+		select {
+		case m := <-answer:
+			if m.Error != "" {
+				err := errors.New(m.Error)
+				s.lost(err)
+				return nil, wrap(err)
+			}
+			return m.Body, nil
+		case <-s.gone:
+			return nil, wrap(s.reason)
+		case <-cancelled:
+			cancelled = nil
+			bound = time.After(cancelBound)
+			if err := s.conn.Send(wire.Message{Kind: wire.Cancel, ID: id}); err != nil {
+				return nil, wrap(err)
+			}
+		case <-bound:
+			s.lost(errors.New("a cancelled call did not end in time"))
+		}
+	}
+}
+
+// Close ends the Worker with everything beneath it and removes what the
+// sandbox needed on the host. It may be called more than once.
+func (s *Sandbox) Close() error {
+	s.closed.Do(func() {
+		var errs []error
+		if s.cmd != nil {
+			_ = s.cmd.Process.Kill() // PID 1 of its namespace: the kernel ends the rest
+			_ = s.cmd.Wait()         // killed is how it ends
+		}
+		if s.socket != nil {
+			_ = s.socket.Close() // nothing is buffered: closing twice is no failure
+		}
+		if s.fence != nil {
+			errs = append(errs, s.fence.Remove())
+		}
+		if s.placeholders != nil {
+			errs = append(errs, s.placeholders.Remove())
+		}
+		s.closing = errors.Join(errs...)
+	})
+	return s.closing
+}
+
+// CloseOnExec marks every descriptor but the standard three and the Worker's
+// socket as not inherited: what the launching shell left open must not reach
+// the inside (trap 9). Programs call it first thing.
+func CloseOnExec() error {
+	err := unix.CloseRange(workerSocket, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("mark inherited descriptors: %w", err)
+	}
+	return nil
+}
