@@ -1,0 +1,13 @@
+package scope
+
+// DenyBeneath returns a deny rule whose target, existing or not, lies strictly
+// beneath dir. While there is one, dir must not be renamed, moved or deleted:
+// the denied entry would slip out of its rule (SD-18). Of several rules it is
+// the one whose target sorts first.
+func (s *Scope) DenyBeneath(dir string) (Rule, bool) {
+	own, _ := s.visit(dir, func(*node, bool) {})
+	if own == nil || own.denyBeneath == nil {
+		return Rule{}, false
+	}
+	return *own.denyBeneath, true
+}
