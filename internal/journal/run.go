@@ -1,0 +1,226 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"sunaba/fault"
+)
+
+// The files of a run directory. The ledger belongs to package session.
+const (
+	lockFile    = "lock"
+	journalFile = "journal.jsonl"
+	ledgerFile  = "ledger.jsonl"
+)
+
+// ledgerTTL is how long a dead process's ledger is kept, so that agent_status
+// can still tell of its Tasks.
+const ledgerTTL = 48 * time.Hour
+
+// doorWait bounds the wait for other processes that open or recover.
+const doorWait = 10 * time.Second
+
+// Run is the run directory of this process. It is safe for concurrent use.
+type Run struct {
+	dir   string
+	state string
+	lock  *flock.Flock
+
+	mu   sync.Mutex
+	file *os.File
+	last int
+	open []Entry
+	err  error // the first failed write: nothing more may be made
+}
+
+// OpenRun makes state/run/<start>-<pid>/ (0700) and holds its lock until
+// Close or the end of the process, however it ends. Errors are of code
+// platform.state.
+func OpenRun(stateDir string, start time.Time) (*Run, error) {
+	door, err := enter(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	defer leave(door)
+	name := fmt.Sprintf("%s-%d", start.UTC().Format("20060102T150405.000Z"), os.Getpid())
+	dir := filepath.Join(stateDir, "run", name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, stateFault(err, dir)
+	}
+	r := &Run{dir: dir, state: stateDir, lock: flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))}
+	if ok, err := r.lock.TryLock(); err != nil || !ok {
+		return nil, stateFault(err, dir)
+	}
+	r.file, err = os.OpenFile(filepath.Join(dir, journalFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(dir))
+	}
+	if err != nil {
+		_ = r.lock.Unlock()
+		return nil, stateFault(err, dir)
+	}
+	return r, nil
+}
+
+// Dir returns the run directory.
+func (r *Run) Dir() string { return r.dir }
+
+// Add records, durably, that e is about to be made, and returns the id the
+// later steps refer to. Only when it returns without an error may e be made.
+func (r *Run) Add(e Entry) (id int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.ID = r.last + 1
+	if err := r.write(line{stepIntent, e}); err != nil {
+		return 0, err
+	}
+	r.last = e.ID
+	r.open = append(r.open, e)
+	return e.ID, nil
+}
+
+// Made records what the made resource is, so that nothing else is ever taken
+// for it.
+func (r *Run) Made(id int, device, inode uint64) error {
+	return r.step(id, line{stepMade, Entry{ID: id, Device: device, Inode: inode}})
+}
+
+// Retire records that the resource is gone, or was never made.
+func (r *Run) Retire(id int) error { return r.step(id, line{stepRetired, Entry{ID: id}}) }
+
+func (r *Run) step(id int, l line) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := slices.IndexFunc(r.open, func(e Entry) bool { return e.ID == id })
+	if at < 0 {
+		return stateFault(fmt.Errorf("no open entry %d", id), r.dir)
+	}
+	if err := r.write(l); err != nil {
+		return err
+	}
+	if l.Step == stepRetired {
+		r.open = slices.Delete(r.open, at, at+1)
+	} else {
+		r.open[at].Device, r.open[at].Inode = l.Device, l.Inode
+	}
+	return nil
+}
+
+// write appends one durable line. After a failed write the end of the file is
+// unknown, and every later one fails.
+func (r *Run) write(l line) error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.file == nil {
+		return stateFault(os.ErrClosed, r.dir)
+	}
+	b, err := json.Marshal(l)
+	if err == nil {
+		_, err = r.file.Write(append(b, '\n'))
+	}
+	if err == nil {
+		err = r.file.Sync()
+	}
+	if err != nil {
+		r.err = stateFault(err, r.dir)
+	}
+	return r.err
+}
+
+// Close gives the directory up. When nothing is left to undo it is removed,
+// except for a ledger with content; else the journal stays for the next
+// Recover, and the error of code platform.recovery names the first resource.
+func (r *Run) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file == nil {
+		return nil
+	}
+	err := r.file.Close()
+	r.file = nil
+	switch {
+	case len(r.open) > 0:
+		e := r.open[len(r.open)-1]
+		err = recoveryFault(nil, r.dir, e)
+	case err == nil && r.err == nil:
+		door, derr := enter(r.state)
+		if derr != nil { // the next Recover tidies up
+			break
+		}
+		err = tidy(r.dir, time.Now())
+		leave(door)
+	}
+	if uerr := r.lock.Unlock(); err == nil && uerr != nil {
+		err = stateFault(uerr, r.dir)
+	}
+	return err
+}
+
+// enter makes state/run and takes the lock under which run directories come
+// and go: without it, a Recover could take a directory that was just made, and
+// is not locked yet, for a dead one.
+func enter(stateDir string) (*flock.Flock, error) {
+	runs := filepath.Join(stateDir, "run")
+	if err := os.MkdirAll(runs, 0o700); err != nil {
+		return nil, stateFault(err, runs)
+	}
+	door := flock.New(filepath.Join(runs, ".lock"), flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(context.Background(), doorWait)
+	defer cancel()
+	if ok, err := door.TryLockContext(ctx, 2*time.Millisecond); err != nil || !ok {
+		return nil, stateFault(err, door.Path())
+	}
+	return door, nil
+}
+
+func leave(door *flock.Flock) { _ = door.Unlock() }
+
+// tidy removes a run directory that has nothing to undo, but keeps a ledger
+// younger than its TTL.
+func tidy(dir string, now time.Time) error {
+	info, err := os.Lstat(filepath.Join(dir, ledgerFile))
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || now.Sub(info.ModTime()) > ledgerTTL {
+		if err := os.RemoveAll(dir); err != nil {
+			return stateFault(err, dir)
+		}
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return stateFault(err, dir)
+	}
+	for _, e := range entries {
+		if e.Name() == ledgerFile || e.Name() == lockFile {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return stateFault(err, dir)
+		}
+	}
+	return nil
+}
+
+func stateFault(err error, path string) error {
+	return fault.Wrap(err, fault.PlatformState, "journal", "case", "path", "path", path)
+}
+
+func recoveryFault(err error, dir string, e Entry) error {
+	return fault.Wrap(err, fault.PlatformRecovery, "recover", "directory", dir, "path", e.Path, "kind", string(e.Kind))
+}
+
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
