@@ -1,0 +1,246 @@
+// Package broker is the Sandbox Broker: the trusted side of a Task's sandbox.
+// It gives the agent its tools, judges what must be judged outside, writes the
+// audit before the act, and hands the act to the confined Worker.
+//
+// The one rule to keep in mind: what cannot be recorded is not done, and what
+// the Worker tells is marked as told.
+package broker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+
+	"sunaba/fault"
+	"sunaba/internal/agent"
+	"sunaba/internal/audit"
+	"sunaba/internal/journal"
+	"sunaba/policy"
+	"sunaba/sandbox"
+	"sunaba/tool"
+)
+
+// Audit is where the broker writes; an error fails the act.
+type Audit interface {
+	Append(audit.Record) error
+}
+
+// Config is what all Tasks of one server share.
+type Config struct {
+	Policy   policy.Effective
+	Settings Settings
+	Audit    Audit
+	Run      *journal.Run
+	Log      *slog.Logger
+}
+
+// Broker opens a Box for every Task.
+type Broker struct {
+	cfg      Config
+	settings []byte
+}
+
+// New returns a Broker for one applied policy.
+func New(cfg Config) (*Broker, error) {
+	settings, err := json.Marshal(cfg.Settings)
+	if err != nil {
+		return nil, err
+	}
+	return &Broker{cfg: cfg, settings: settings}, nil
+}
+
+// Open returns the Box of one Task. Its sandbox is made at the first call, so
+// that a Task that only explains costs none. The caller must Close it.
+func (b *Broker) Open(sessionID, taskID string) *Box {
+	return &Box{broker: b, session: sessionID, task: taskID}
+}
+
+// Box is one Task's tools; it implements agent.Toolbox. One goroutine at a
+// time may use it.
+type Box struct {
+	broker        *Broker
+	session, task string
+	sandbox       *sandbox.Sandbox
+}
+
+// Specs returns the catalogue of tools.
+func (*Box) Specs() []tool.Spec { return tool.Catalogue() }
+
+// Call runs one tool call. The order is: arguments, the audit, what only the
+// broker can judge, the Worker, the audit of what it did.
+func (x *Box) Call(ctx context.Context, c agent.Call) (tool.Result, error) {
+	args, err := checked(c.Name, c.Arguments)
+	if err != nil {
+		return tool.Fail(tool.NoScope, err), nil
+	}
+	var started string
+	var refusal error
+	if c.Name == tool.RunCommand {
+		started, refusal = x.broker.judge(args)
+	}
+	rec := x.record("tool.call", c)
+	rec.Digest, rec.Argv0 = digest(args), started
+	if err := x.append(rec); err != nil {
+		return tool.Result{}, err
+	}
+	var result tool.Result
+	if refusal != nil {
+		result = tool.Fail(tool.NoScope, refusal)
+	} else if result, err = x.act(ctx, c, args, started); err != nil {
+		return tool.Result{}, err
+	}
+	result = x.broker.asked(result)
+	return result, x.report(c, result)
+}
+
+// asked turns a reach outside into what the policy makes of it: under
+// approve_outside a person would have to be asked, and no channel can be
+// reached in this version (C-08: refused at once, never a hang).
+func (b *Broker) asked(r tool.Result) tool.Result {
+	if r.Error != nil && r.Error.Code == fault.FSOutsideWorkspace && b.cfg.Policy.Workspace.Policy == "approve_outside" {
+		r.Error.Code = fault.ApprovalUnavailable
+	}
+	return r
+}
+
+// act hands the call to the Worker.
+func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, started string) (tool.Result, error) {
+	if c.Name == tool.RunCommand {
+		rec := x.record("process.start", c)
+		rec.Argv0 = started
+		if err := x.append(rec); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	if err := x.open(ctx); err != nil {
+		return tool.Result{}, err
+	}
+	params, err := json.Marshal(toolCall{Name: c.Name, Arguments: args})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	reply, err := x.sandbox.Call(ctx, callTool, params)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	var r tool.Result
+	if err := json.Unmarshal(reply, &r); err != nil {
+		return tool.Result{}, fault.Wrap(err, fault.PlatformWorker, "broker", "cause", "an unreadable result")
+	}
+	if r.OK == (r.Error != nil) { // the Worker is not trusted to keep the shape
+		return tool.Result{}, fault.New(fault.PlatformWorker, "broker", "cause", "an impossible result")
+	}
+	return r, nil
+}
+
+// open makes the sandbox when there is none yet.
+func (x *Box) open(ctx context.Context) error {
+	if x.sandbox != nil {
+		return nil
+	}
+	s, err := sandbox.Start(ctx, sandbox.Options{
+		Policy: x.broker.cfg.Policy, Config: x.broker.settings,
+		Placeholders: &placeholders{run: x.broker.cfg.Run},
+		Cgroups:      &cgroups{run: x.broker.cfg.Run, ids: make(map[string]int)},
+	})
+	if err != nil {
+		return err
+	}
+	x.sandbox = s
+	return nil
+}
+
+// Close ends the Task's sandbox; nothing of it remains. It may be called more
+// than once.
+func (x *Box) Close() error {
+	if x.sandbox == nil {
+		return nil
+	}
+	s := x.sandbox
+	x.sandbox = nil
+	return s.Close()
+}
+
+// report writes what a call did, as the Worker told it.
+func (x *Box) report(c agent.Call, r tool.Result) error {
+	if r.Error != nil && Denial(r.Error.Code) {
+		rec := x.record("tool.denied", c)
+		rec.Decision, rec.Code = "deny", r.Error.Code
+		rec.Path, rec.Rule = first(r.Error.Args, "resolved", "path"), first(r.Error.Args, "source", "rule")
+		if err := x.append(rec); err != nil {
+			return err
+		}
+	}
+	for _, e := range r.Effects {
+		rec := x.record(event(e.Kind), c)
+		rec.Reported, rec.Path, rec.Digest = true, e.Path, e.Digest
+		switch e.Kind {
+		case tool.EffectRead:
+			continue // a read is the tool.call itself
+		case tool.EffectWrite:
+			if !e.Changed {
+				continue
+			}
+			rec.Bytes = &e.Bytes
+		case tool.EffectExecute:
+			rec.Argv0, rec.ExitCode = e.Argv0, &e.ExitCode
+		case tool.EffectDelete:
+		default:
+			return fault.New(fault.PlatformWorker, "broker", "cause", "an unknown effect")
+		}
+		if err := x.append(rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func event(k tool.EffectKind) string {
+	switch k {
+	case tool.EffectDelete:
+		return "file.delete"
+	case tool.EffectExecute:
+		return "process.exit"
+	default:
+		return "file.write"
+	}
+}
+
+// Denial reports whether a code is a refusal by policy, not a mishap.
+func Denial(c fault.Code) bool {
+	switch c {
+	case fault.FSOutOfScope, fault.FSReadOnly, fault.FSNoDelete, fault.FSNoExecute, fault.FSOutsideWorkspace, fault.FSPathTraversal,
+		fault.FSDanglingLink, fault.FSHardLink, fault.FSDeniedBeneath,
+		fault.ExecUnknownAlias, fault.ExecNotApproved, fault.ExecHashMismatch, fault.ExecShellNotApproved, fault.ExecNotAllowed:
+		return true
+	}
+	return c.Family() == "net" || c.Family() == "approval"
+}
+
+func (x *Box) record(event string, c agent.Call) audit.Record {
+	return audit.Record{Event: event, SessionID: x.session, TaskID: x.task, PlanTask: c.PlanTask, Tool: c.Name}
+}
+
+func (x *Box) append(r audit.Record) error {
+	if err := x.broker.cfg.Audit.Append(r); err != nil {
+		return errors.Join(fault.Wrap(err, fault.PlatformAudit, "broker"), x.Close())
+	}
+	return nil
+}
+
+func digest(args json.RawMessage) string {
+	sum := sha256.Sum256(args)
+	return hex.EncodeToString(sum[:])
+}
+
+func first(a fault.Args, keys ...string) string {
+	for _, k := range keys {
+		if a[k] != "" {
+			return a[k]
+		}
+	}
+	return ""
+}

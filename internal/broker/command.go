@@ -1,0 +1,60 @@
+package broker
+
+import (
+	"encoding/json"
+	"strings"
+
+	"sunaba/fault"
+	"sunaba/policy"
+	"sunaba/tool"
+)
+
+// checked returns the arguments of a call as its tool takes them.
+func checked(name string, raw json.RawMessage) (json.RawMessage, error) {
+	for _, s := range tool.Catalogue() {
+		if s.Name == name {
+			return tool.Arguments(s, raw)
+		}
+	}
+	return nil, fault.New(fault.ToolUnknown, name, "name", name, "known", "")
+}
+
+// judge decides before execution what the broker must decide itself (PRC-09):
+// which Approved Entry Executable a command starts, and that its bytes are
+// still the approved ones. It returns what is started as far as it is known: a
+// path or an unknown name is the matter of the Worker's guard.
+func (b *Broker) judge(args json.RawMessage) (started string, refusal error) {
+	var a struct {
+		Argv    []string `json:"argv"`
+		Command string   `json:"command"`
+	}
+	if err := json.Unmarshal(args, &a); err != nil {
+		return "", fault.Wrap(err, fault.ToolArguments, tool.RunCommand, "tool", tool.RunCommand)
+	}
+	e := b.entry(a.Argv, a.Command)
+	if e == nil {
+		if len(a.Argv) > 0 {
+			started = a.Argv[0]
+		}
+		return started, nil
+	}
+	f, err := e.Open()
+	if err != nil {
+		return e.Path, err
+	}
+	return e.Path, f.Close()
+}
+
+// entry returns the approved executable that argv or command names, nil for
+// none.
+func (b *Broker) entry(argv []string, command string) *policy.Entry {
+	for i := range b.cfg.Policy.Entries {
+		e := &b.cfg.Policy.Entries[i]
+		byAlias := len(argv) > 0 && !strings.Contains(argv[0], "/") && argv[0] == e.Alias
+		asShell := len(argv) == 0 && command != "" && e.Shell
+		if byAlias || asShell {
+			return e
+		}
+	}
+	return nil
+}
