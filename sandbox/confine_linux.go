@@ -130,7 +130,7 @@ func buildTree(s *setup, l *layout) error {
 	for p, src := range system {
 		b.bind(src, p, namespace.ReadOnly|namespace.NoSUID|namespace.NoDev)
 	}
-	b.etc(s)
+	b.etc(s, l.home())
 	b.dev(devs)
 	b.scratch(l, s.Policy)
 	for i, bd := range l.binds {
@@ -233,11 +233,11 @@ func (b *builder) mount(kind, p string, attr namespace.Attr, options ...string) 
 	b.do(b.tree.Place(m, p))
 }
 
-func (b *builder) etc(s *setup) {
+func (b *builder) etc(s *setup, home string) {
 	b.do(b.tree.Mkdir("/etc"))
 	user := "agent"
 	files := map[string]string{
-		"/etc/passwd":        fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n", user, s.UID, s.GID, "/tmp/home"),
+		"/etc/passwd":        fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n", user, s.UID, s.GID, home),
 		"/etc/group":         fmt.Sprintf("%s:x:%d:\nnogroup:x:65534:\n", user, s.GID),
 		"/etc/hosts":         "127.0.0.1 localhost sandbox\n::1 localhost\n",
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
@@ -269,7 +269,7 @@ func (b *builder) scratch(l *layout, p policy.Effective) {
 	}
 	b.do(b.tree.Mkdir("/tmp"))
 	b.mount("tmpfs", l.scratch, attr, fmt.Sprintf("size=%d", scratchBytes(p.Resources)), "mode=0700")
-	b.do(b.tree.Mkdir(l.scratch + "/home"))
+	b.do(b.tree.Mkdir(l.home()))
 }
 
 // scratchBytes is the size of the scratch file system when nothing is said: a
@@ -482,10 +482,14 @@ func clearCapabilities() error {
 
 // allThreads runs one system call on every thread of the process.
 func allThreads(nr, a1, a2, a3 uintptr) error {
-	if _, _, errno := syscall.AllThreadsSyscall6(nr, a1, a2, a3, 0, 0, 0); errno != 0 {
-		return errno
+	_, _, errno := syscall.AllThreadsSyscall6(nr, a1, a2, a3, 0, 0, 0)
+	switch errno {
+	case 0:
+		return nil
+	case unix.ENOTSUP:
+		return errors.New("this program was built with cgo, which cannot confine all its threads: build it with CGO_ENABLED=0")
 	}
-	return nil
+	return errno
 }
 
 func ptr[T any](v *T) uintptr { return uintptr(unsafe.Pointer(v)) }

@@ -18,9 +18,6 @@ import (
 	"sunaba/sandbox/internal/limits"
 )
 
-// DefaultTimeout bounds a command that names no time.
-const DefaultTimeout = 120 * time.Second
-
 // launcher starts commands from one OS thread that stands under the commands'
 // stricter layer and never leaves it; every command inherits it by fork (C-76).
 type launcher struct {
@@ -44,7 +41,7 @@ type started struct {
 
 // newLauncher restricts a thread with restrict and returns when it stands.
 func newLauncher(e *policy.Effective, l *layout, restrict func() error) (*launcher, error) {
-	la := &launcher{resources: e.Resources, environ: environment(e, l.scratch), starts: make(chan launch)}
+	la := &launcher{resources: e.Resources, environ: environment(e, l), starts: make(chan launch)}
 	ready := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the restriction cannot be taken back
@@ -65,8 +62,8 @@ func newLauncher(e *policy.Effective, l *layout, restrict func() error) (*launch
 }
 
 // environment is the whole environment of a command (C-79): nothing of the
-// host's, and what the policy names.
-func environment(e *policy.Effective, scratch string) []string {
+// host's, and what the policy names. The time zone comes from /etc/localtime.
+func environment(e *policy.Effective, l *layout) []string {
 	search := []string{"/usr/local/bin", "/usr/bin", "/bin"}
 	for _, entry := range e.Entries {
 		if entry.RuntimeRoot != "" {
@@ -74,10 +71,9 @@ func environment(e *policy.Effective, scratch string) []string {
 		}
 	}
 	vars := map[string]string{
-		"PATH": strings.Join(search, ":"), "HOME": scratch + "/home", "TMPDIR": scratch,
-		"LANG": "C.UTF-8", "TZ": "", "TERM": "dumb", "NO_COLOR": "1",
+		"PATH": strings.Join(search, ":"), "HOME": l.home(), "TMPDIR": l.scratch,
+		"LANG": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1",
 	}
-	delete(vars, "TZ") // the system's zone, through /etc/localtime
 	for k, v := range e.Environment {
 		vars[k] = v
 	}

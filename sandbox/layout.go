@@ -38,6 +38,9 @@ type area struct {
 	cap  scope.Capability
 }
 
+// home is the commands' home directory, in the scratch file system.
+func (l *layout) home() string { return l.scratch + "/home" }
+
 // Check reports what of the policy this backend cannot enforce; a policy that
 // fails it is refused before anything runs (SD-19).
 func Check(e *policy.Effective) error {

@@ -13,6 +13,9 @@ import (
 	"sunaba/policy"
 )
 
+// DefaultTimeout bounds a command that names no time (C-87).
+const DefaultTimeout = 120 * time.Second
+
 // Handler answers the calls of the broker inside the Worker. Params and result
 // are JSON. A returned error ends the Worker; a refusal is a result.
 type Handler interface {
@@ -90,4 +93,12 @@ type Options struct {
 type Cgroups interface {
 	Add(path string) error
 	Retire(path string) error
+}
+
+// Mechanism is one means of enforcement and how fully it is there: not Full
+// means weaker, and Detail says how.
+type Mechanism struct {
+	Name   string
+	Full   bool
+	Detail string
 }

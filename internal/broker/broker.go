@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"time"
 
 	"sunaba/fault"
 	"sunaba/internal/agent"
@@ -122,6 +123,8 @@ func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, start
 	if err != nil {
 		return tool.Result{}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, x.broker.callBound())
+	defer cancel()
 	reply, err := x.sandbox.Call(ctx, callTool, params)
 	if err != nil {
 		return tool.Result{}, err
@@ -134,6 +137,15 @@ func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, start
 		return tool.Result{}, fault.New(fault.PlatformWorker, "broker", "cause", "an impossible result")
 	}
 	return r, nil
+}
+
+// callGrace is what a call may take beyond the longest command.
+const callGrace = 30 * time.Second
+
+// callBound is how long the Worker may take for one call before it counts as
+// hung: commands stop themselves earlier.
+func (b *Broker) callBound() time.Duration {
+	return max(b.cfg.Policy.Resources.Timeout, sandbox.DefaultTimeout) + callGrace
 }
 
 // open makes the sandbox when there is none yet.

@@ -2,7 +2,7 @@ package broker
 
 import (
 	"encoding/json"
-	"strings"
+	"path/filepath"
 
 	"sunaba/fault"
 	"sunaba/policy"
@@ -50,9 +50,14 @@ func (b *Broker) judge(args json.RawMessage) (started string, refusal error) {
 func (b *Broker) entry(argv []string, command string) *policy.Entry {
 	for i := range b.cfg.Policy.Entries {
 		e := &b.cfg.Policy.Entries[i]
-		byAlias := len(argv) > 0 && !strings.Contains(argv[0], "/") && argv[0] == e.Alias
-		asShell := len(argv) == 0 && command != "" && e.Shell
-		if byAlias || asShell {
+		if len(argv) == 0 {
+			if command != "" && e.Shell {
+				return e
+			}
+			continue
+		}
+		path := filepath.Clean(argv[0])
+		if argv[0] == e.Alias || path == e.Logical || path == e.Path {
 			return e
 		}
 	}

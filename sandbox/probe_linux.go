@@ -1,0 +1,115 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"sunaba/fault"
+	"sunaba/policy"
+	"sunaba/sandbox/internal/landlock"
+)
+
+// Probe tries every mechanism by using it: it makes the policy's sandbox once,
+// without placeholders, and takes it down again (SD-27). What is missing is a
+// fault of code platform.unavailable that names the mechanism and its remedy
+// (a locale key).
+func Probe(ctx context.Context, o Options) ([]Mechanism, error) {
+	abi, err := landlock.ABI()
+	if err != nil || abi < landlock.MinABI {
+		return nil, unavailable("Landlock", "landlock", err)
+	}
+	o.Policy = withoutMissing(o.Policy)
+	s, err := Start(ctx, o)
+	if err != nil {
+		if missing := tryNamespaces(ctx); missing != nil {
+			err = unavailable("user namespaces", namespaceRemedy(), missing)
+		}
+		return nil, err
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	state := func(full bool, detail string) Mechanism { return Mechanism{Full: full, Detail: detail} }
+	out := []Mechanism{
+		named("namespaces", state(true, "user mount pid ipc uts net cgroup")),
+		named("landlock", state(abi >= 6, fmt.Sprintf("version %d", abi))),
+		named("seccomp", state(true, "filter")),
+		named("process limit", state(false, "supervised, every 50 ms, with a fence")),
+		named("memory limit", state(false, "supervised, every 50 ms")),
+	}
+	return out, nil
+}
+
+func named(name string, m Mechanism) Mechanism {
+	m.Name = name
+	return m
+}
+
+// withoutMissing leaves out protected paths that do not exist: a probe must
+// leave no trace in the workspace, not even for milliseconds.
+func withoutMissing(e policy.Effective) policy.Effective {
+	kept := e.Protected[:0:0]
+	for _, p := range e.Protected {
+		if _, err := os.Lstat(p.Path); err == nil {
+			kept = append(kept, p)
+		}
+	}
+	e.Protected = kept
+	if e.Scope != nil {
+		n := *e.Scope
+		n.Deny = n.Deny[:0:0]
+		for _, r := range e.Scope.Deny {
+			if _, err := os.Lstat(r.Target); err == nil {
+				n.Deny = append(n.Deny, r)
+			}
+		}
+		e.Scope = &n
+	}
+	return e
+}
+
+// tryNamespaces makes the namespaces alone, so that their absence is told
+// apart from every other failure.
+func tryNamespaces(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "--version")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  namespaces &^ unix.CLONE_NEWPID,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: plainUser, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: plainUser, HostID: os.Getegid(), Size: 1}},
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	return nil
+}
+
+// namespaceRemedy names what most likely forbids user namespaces here.
+func namespaceRemedy() string {
+	for _, knob := range []struct{ file, forbids, remedy string }{
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "apparmor"},
+		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "userns_clone"},
+		{"/proc/sys/user/max_user_namespaces", "0", "max_userns"},
+	} {
+		text, err := os.ReadFile(knob.file)
+		if err == nil && strings.TrimSpace(string(text)) == knob.forbids {
+			return knob.remedy
+		}
+	}
+	return "container"
+}
+
+func unavailable(what, remedy string, cause error) error {
+	if cause == nil {
+		cause = errors.New("too old")
+	}
+	return fault.Wrap(cause, fault.PlatformUnavailable, "probe", "what", what, "remedy", remedy, "cause", cause.Error())
+}
