@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sunaba/fault"
+	"sunaba/tool"
+)
+
+// reportLines bounds each part of the run report.
+const reportLines = 40
+
+// report is what the program itself saw: it stands under the model's summary,
+// so that the two can be compared (C-81). It names no internal tool (S1-064).
+type report struct {
+	changes  []change
+	commands []command
+	refusals []refusal
+	last     *refusal // the last attempt to change something, if it failed
+}
+
+type change struct {
+	path    string
+	removed bool
+}
+
+type command struct {
+	name     string
+	exitCode int
+	times    int
+}
+
+type refusal struct {
+	path string
+	code fault.Code
+}
+
+// add takes in the result of one call. where is the path the call named.
+func (p *report) add(name, where string, r tool.Result) {
+	for _, e := range r.Effects {
+		switch {
+		case e.Kind == tool.EffectExecute:
+			p.ran(e)
+		case e.Changed && (e.Kind == tool.EffectWrite || e.Kind == tool.EffectDelete):
+			p.changed(change{e.Path, e.Kind == tool.EffectDelete})
+		}
+	}
+	if r.OK || r.Error == nil {
+		if !reads(name) {
+			p.last = nil
+		}
+		return
+	}
+	f := refusal{target(*r.Error), r.Error.Code}
+	if f.path == "" {
+		f.path = where
+	}
+	if isDenial(f.code) {
+		p.refused(f)
+	}
+	if !reads(name) {
+		p.last = &f
+	}
+}
+
+func (p *report) changed(c change) {
+	for i, old := range p.changes {
+		if old.path == c.path {
+			p.changes[i] = c
+			return
+		}
+	}
+	p.changes = append(p.changes, c)
+}
+
+func (p *report) ran(e tool.Effect) {
+	c := command{path.Base(filepath.ToSlash(e.Argv0)), e.ExitCode, 1}
+	for i, old := range p.commands {
+		if old.name == c.name {
+			c.times += old.times
+			p.commands[i] = c
+			return
+		}
+	}
+	p.commands = append(p.commands, c)
+}
+
+func (p *report) refused(f refusal) {
+	for _, old := range p.refusals {
+		if old == f {
+			return
+		}
+	}
+	p.refusals = append(p.refusals, f)
+}
+
+// text is the report in the configured language, "" when nothing happened.
+func (p *report) text(texts Texts, root string) string {
+	var b strings.Builder
+	block := func(n int, line func(i int) (key string, args fault.Args)) {
+		for i := range min(n, reportLines) {
+			key, args := line(i)
+			b.WriteString("\n- " + texts.Text(key, args))
+		}
+		if n > reportLines {
+			b.WriteString("\n- " + texts.Text("report.more", fault.Args{"count": strconv.Itoa(n - reportLines)}))
+		}
+	}
+	block(len(p.changes), func(i int) (string, fault.Args) {
+		c := p.changes[i]
+		key := "report.changed"
+		if c.removed {
+			key = "report.removed"
+		}
+		return key, fault.Args{"path": beneath(root, c.path)}
+	})
+	block(len(p.commands), func(i int) (string, fault.Args) {
+		c := p.commands[i]
+		key := "report.command"
+		if c.times > 1 {
+			key = "report.commands"
+		}
+		return key, fault.Args{"command": c.name, "code": strconv.Itoa(c.exitCode), "count": strconv.Itoa(c.times)}
+	})
+	block(len(p.refusals), func(i int) (string, fault.Args) {
+		return p.refusals[i].line("report.refused", root)
+	})
+	if p.last != nil && !isDenial(p.last.code) {
+		block(1, func(int) (string, fault.Args) { return p.last.line("report.failed", root) })
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return texts.Text("report.title", nil) + b.String()
+}
+
+// line is key with a path, and key_plain without one.
+func (f refusal) line(key, root string) (string, fault.Args) {
+	if f.path == "" {
+		return key + "_plain", fault.Args{"code": string(f.code)}
+	}
+	return key, fault.Args{"path": beneath(root, f.path), "code": string(f.code)}
+}
+
+// beneath shortens paths under the workspace root.
+func beneath(root, p string) string {
+	if root == "" || !filepath.IsAbs(p) {
+		return p
+	}
+	rel, err := filepath.Rel(root, p)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return p
+	}
+	return filepath.ToSlash(rel)
+}
