@@ -117,5 +117,8 @@ func target(f tool.Failure) string {
 	if p := f.Args["path"]; p != "" {
 		return p
 	}
-	return f.Args["alias"]
+	if a := f.Args["alias"]; a != "" {
+		return a
+	}
+	return f.Args["name"]
 }

@@ -77,24 +77,23 @@ func (x *Box) Call(ctx context.Context, c agent.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.Fail(tool.NoScope, err), nil
 	}
-	var started string
-	var refusal error
+	var j judgement
 	if c.Name == tool.RunCommand {
-		started, refusal = x.broker.judge(args)
+		j = x.broker.judge(args)
 	}
 	rec := x.record("tool.call", c)
-	rec.Digest, rec.Argv0 = digest(args), started
+	rec.Digest, rec.Argv0 = digest(args), j.argv0
 	if err := x.append(rec); err != nil {
 		return tool.Result{}, err
 	}
 	var result tool.Result
-	if refusal != nil {
-		result = tool.Fail(tool.NoScope, refusal)
-	} else if result, err = x.act(ctx, c, args, started); err != nil {
+	if j.refusal != nil {
+		result = tool.Fail(tool.NoScope, j.refusal)
+	} else if result, err = x.act(ctx, c, args, j); err != nil {
 		return tool.Result{}, err
 	}
 	result = x.broker.asked(result)
-	return result, x.report(c, result)
+	return result, x.report(c, result, j)
 }
 
 // asked turns a reach outside into what the policy makes of it: under
@@ -108,10 +107,10 @@ func (b *Broker) asked(r tool.Result) tool.Result {
 }
 
 // act hands the call to the Worker.
-func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, started string) (tool.Result, error) {
-	if c.Name == tool.RunCommand {
+func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, j judgement) (tool.Result, error) {
+	if j.approved {
 		rec := x.record("process.start", c)
-		rec.Argv0 = started
+		rec.Argv0 = j.argv0
 		if err := x.append(rec); err != nil {
 			return tool.Result{}, err
 		}
@@ -177,7 +176,10 @@ func (x *Box) Close() error {
 }
 
 // report writes what a call did, as the Worker told it.
-func (x *Box) report(c agent.Call, r tool.Result) error {
+func (x *Box) report(c agent.Call, r tool.Result, j judgement) error {
+	if err := x.reportStopped(c, r, j); err != nil {
+		return err
+	}
 	if r.Error != nil && Denial(r.Error.Code) {
 		rec := x.record("tool.denied", c)
 		rec.Decision, rec.Code = "deny", r.Error.Code
@@ -187,6 +189,11 @@ func (x *Box) report(c agent.Call, r tool.Result) error {
 		}
 	}
 	for _, e := range r.Effects {
+		if e.Kind == tool.EffectExecute && !j.approved {
+			if err := x.append(x.told("process.start", c, e.Argv0)); err != nil {
+				return err
+			}
+		}
 		rec := x.record(event(e.Kind), c)
 		rec.Reported, rec.Path, rec.Digest = true, e.Path, e.Digest
 		switch e.Kind {
@@ -208,6 +215,29 @@ func (x *Box) report(c agent.Call, r tool.Result) error {
 		}
 	}
 	return nil
+}
+
+// reportStopped writes the start and the end of a process that a limit ended:
+// it has no effect to tell of.
+func (x *Box) reportStopped(c agent.Call, r tool.Result, j judgement) error {
+	if r.Error == nil || (r.Error.Code != fault.ExecTimeout && r.Error.Code != fault.ExecLimit) {
+		return nil
+	}
+	if !j.approved {
+		if err := x.append(x.told("process.start", c, j.argv0)); err != nil {
+			return err
+		}
+	}
+	rec := x.told("process.exit", c, j.argv0)
+	rec.Code = r.Error.Code
+	return x.append(rec)
+}
+
+// told is a record of what only the Worker can know.
+func (x *Box) told(event string, c agent.Call, argv0 string) audit.Record {
+	rec := x.record(event, c)
+	rec.Reported, rec.Argv0 = true, argv0
+	return rec
 }
 
 func event(k tool.EffectKind) string {

@@ -152,6 +152,7 @@ func codeOf(r tool.Result) fault.Code {
 // Covers: S1-227, S1-228, S1-229, NFR-07
 func TestRecords(t *testing.T) {
 	f := newFixture(t, nil)
+	f.write(filepath.Join(f.root, "artifact"), "#!/bin/sh\nexec sleep ${1:-0}\n")
 	for _, step := range []struct {
 		name string
 		args map[string]any
@@ -163,7 +164,9 @@ func TestRecords(t *testing.T) {
 		{tool.RunCommand, map[string]any{"argv": []string{"program"}}, []string{"tool.call", "process.start", "process.exit"}, ""},
 		{tool.RemovePath, map[string]any{"path": "a"}, []string{"tool.call", "file.delete"}, ""},
 		{tool.ReadFile, map[string]any{"path": "/etc/passwd"}, []string{"tool.call", "tool.denied"}, fault.FSOutsideWorkspace},
-		{tool.RunCommand, map[string]any{"argv": []string{"rm"}}, []string{"tool.call", "process.start", "tool.denied"}, fault.ExecUnknownAlias},
+		{tool.RunCommand, map[string]any{"argv": []string{"rm"}}, []string{"tool.call", "tool.denied"}, fault.ExecUnknownAlias},
+		{tool.RunCommand, map[string]any{"argv": []string{"./artifact"}}, []string{"tool.call", "process.start", "process.exit"}, ""},
+		{tool.RunCommand, map[string]any{"argv": []string{"./artifact", "1000"}, "timeout_seconds": 1}, []string{"tool.call", "process.start", "process.exit"}, fault.ExecTimeout},
 		{tool.ReadFile, map[string]any{"path": "missing"}, []string{"tool.call"}, fault.FSNotFound},
 		{tool.ReadFile, map[string]any{"colour": "red"}, nil, fault.ToolArguments},
 	} {
@@ -183,7 +186,9 @@ func TestRecords(t *testing.T) {
 			if rec.TaskID != "task" || rec.SessionID != "session" || rec.PlanTask != "t1" || rec.Tool != step.name {
 				t.Errorf("not correlated: %s", line)
 			}
-			if told := slices.Contains([]string{"file.write", "file.delete", "process.exit"}, rec.Event); rec.Reported != told {
+			told := slices.Contains([]string{"file.write", "file.delete", "process.exit"}, rec.Event) ||
+				rec.Event == "process.start" && rec.Argv0 != f.program
+			if rec.Reported != told {
 				t.Errorf("reported = %v: %s", rec.Reported, line)
 			}
 			if slices.Contains([]string{"body", "red"}, string(line)) {

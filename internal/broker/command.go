@@ -19,30 +19,38 @@ func checked(name string, raw json.RawMessage) (json.RawMessage, error) {
 	return nil, fault.New(fault.ToolUnknown, name, "name", name, "known", "")
 }
 
+// judgement is what the broker decided of a command before its execution.
+type judgement struct {
+	argv0    string // what is started, as far as it is known here
+	approved bool   // it is an Approved Entry Executable with the approved bytes
+	refusal  error
+}
+
 // judge decides before execution what the broker must decide itself (PRC-09):
 // which Approved Entry Executable a command starts, and that its bytes are
-// still the approved ones. It returns what is started as far as it is known: a
-// path or an unknown name is the matter of the Worker's guard.
-func (b *Broker) judge(args json.RawMessage) (started string, refusal error) {
+// still the approved ones. A path or an unknown name is the matter of the
+// Worker's guard.
+func (b *Broker) judge(args json.RawMessage) judgement {
 	var a struct {
 		Argv    []string `json:"argv"`
 		Command string   `json:"command"`
 	}
 	if err := json.Unmarshal(args, &a); err != nil {
-		return "", fault.Wrap(err, fault.ToolArguments, tool.RunCommand, "tool", tool.RunCommand)
+		return judgement{refusal: fault.Wrap(err, fault.ToolArguments, tool.RunCommand, "tool", tool.RunCommand)}
 	}
 	e := b.entry(a.Argv, a.Command)
 	if e == nil {
+		var j judgement
 		if len(a.Argv) > 0 {
-			started = a.Argv[0]
+			j.argv0 = a.Argv[0]
 		}
-		return started, nil
+		return j
 	}
 	f, err := e.Open()
 	if err != nil {
-		return e.Path, err
+		return judgement{argv0: e.Path, refusal: err}
 	}
-	return e.Path, f.Close()
+	return judgement{argv0: e.Path, approved: true, refusal: f.Close()}
 }
 
 // entry returns the approved executable that argv or command names, nil for
