@@ -1,0 +1,87 @@
+package scopedfs
+
+import (
+	"path/filepath"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"sunaba/fault"
+	"sunaba/scope"
+)
+
+// FromScope returns Rules for a Scope that stands alone, as in Pod: everything
+// is visible, and what no rule allows is out of scope. A nil s denies
+// everything. A deny holds for every spelling that looks the same, and, on
+// volumes that fold case, for every case; an allow never does (C-66).
+func FromScope(s *scope.Scope) Rules {
+	return scoped{s, respelled(s, norm.NFC.String), respelled(s, fold)}
+}
+
+// respelled is the denies of s alone, on names as spell maps them.
+func respelled(s *scope.Scope, spell func(string) string) *scope.Scope {
+	_, denies := s.Rules()
+	for i := range denies {
+		denies[i].Target = spell(denies[i].Target)
+	}
+	// Cannot fail: spell leaves what is absolute and clean as it is. If it did,
+	// the nil Scope would deny everything.
+	compiled, _ := scope.DenyOnly(denies)
+	return compiled
+}
+
+type scoped struct {
+	*scope.Scope
+	composed, folded *scope.Scope // the denies alone
+}
+
+// fold maps the spellings that a case-folding volume takes for one name, and
+// composed and decomposed letters, onto one.
+func fold(name string) string { return norm.NFC.String(cases.Fold().String(name)) }
+
+func (s scoped) Locate(string) scope.Place { return scope.Within }
+
+// LeadsOn lets a search pass through directories above what is allowed.
+func (s scoped) LeadsOn(dir string) bool { return s.AllowBeneath(dir) }
+
+// CapabilityAt holds a deny against every spelling that looks like its target.
+func (s scoped) CapabilityAt(path string) scope.Capability {
+	c := s.Scope.CapabilityAt(path)
+	if !isASCII(path) {
+		c &= s.composed.CapabilityAt(norm.NFC.String(path))
+	}
+	return c
+}
+
+// CapabilityFolded holds a deny against every case of its target.
+func (s scoped) CapabilityFolded(path string) scope.Capability {
+	return s.CapabilityAt(path) & s.folded.CapabilityAt(fold(path))
+}
+
+func (s scoped) Why(path string, lacking scope.Capability) fault.Args {
+	why := fault.Args{"path": path, "rule": "scope.allow", "source": ""}
+	found := s.Explain(path)
+	if len(found.Deny) == 0 { // perhaps one by another spelling
+		found.Deny = s.composed.Explain(norm.NFC.String(path)).Deny
+	}
+	if len(found.Deny) == 0 && len(found.Allow) > 0 && s.Scope.CapabilityAt(path).Has(lacking) {
+		found.Deny = s.folded.Explain(fold(path)).Deny
+	}
+	rule, kind := scope.Rule{}, ""
+	switch {
+	case len(found.Deny) > 0:
+		rule, kind = found.Deny[0], "scope.deny"
+	case len(found.Allow) > 0:
+		rule, kind = found.Allow[0], "scope.allow"
+	default:
+		return why
+	}
+	why["rule"] = kind + " (" + rule.Permission.String() + " " + filepath.ToSlash(rule.Target) + ")"
+	why["source"] = rule.Source
+	return why
+}
+
+func (s scoped) DeniedBeneath(dir string) (target string, denied bool) {
+	rule, denied := s.DenyBeneath(dir)
+	return rule.Target, denied
+}
