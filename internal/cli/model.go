@@ -70,6 +70,8 @@ func (p modelProbe) Probe(ctx context.Context) error {
 		return err
 	}
 	switch {
+	case !info.Reachable:
+		return fault.New(fault.LLMUnavailable, "probe", "base_url", c.BaseURL, "attempts", "1")
 	case !info.ModelPresent:
 		return fault.New(fault.LLMModelMissing, "probe", "model", c.Model)
 	case len(info.Capabilities) > 0 && !strings.Contains(" "+strings.Join(info.Capabilities, " ")+" ", " tools "):

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sunaba/fault"
+	"sunaba/internal/config"
+	"sunaba/internal/screen"
+	"sunaba/policy"
+)
+
+// Covers: S1-080
+func TestDefaultConfigIsBesideTheExecutable(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := filepath.Join(filepath.Dir(exe), "agent.yaml")
+	for _, args := range [][]string{nil, {"show"}, {"apply"}, {"apply", "--yes"}} {
+		var out, errs bytes.Buffer
+		if code := Run(args, Streams{In: strings.NewReader(""), Out: &out, Err: &errs}); code != exitInvalid ||
+			!strings.Contains(errs.String(), want) || out.Len() > 0 {
+			t.Errorf("%q: exit %d, %s", args, code, errs.String())
+		}
+	}
+}
+
+// --yes cannot stand in for a person where everything is at stake (C-88).
+func TestYesIsNotEnough(t *testing.T) {
+	for name, tt := range map[string]struct {
+		policy   string
+		channels []string
+		refused  bool
+	}{
+		"deny":   {"deny_outside", []string{"local"}, false},
+		"ask":    {"approve_outside", []string{"local"}, false},
+		"all":    {"allow_all", nil, true},
+		"client": {"deny_outside", []string{"local", "client"}, true},
+	} {
+		c := &candidate{settings: &config.Settings{}, resolved: &policy.Resolution{}}
+		c.settings.Approval.Channels = tt.channels
+		c.resolved.Effective.Workspace.Policy = tt.policy
+		if err := c.yesAllowed(); (err != nil) != tt.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type absentModel struct{}
+
+func (absentModel) Probe(context.Context) error {
+	return fault.New(fault.LLMModelMissing, "probe", "model", "x\ny")
+}
+
+// A model server that does not answer is a warning, and its words cannot break
+// the line (C-91, C-92).
+func TestModelIsOnlyAWarning(t *testing.T) {
+	c := &candidate{texts: textsIn("en"), settings: &config.Settings{}, resolved: &policy.Resolution{}}
+	var p screen.Page
+	var out bytes.Buffer
+	c.warningSection(t.Context(), &p, outside{})
+	if err := p.Write(&out, false); err != nil || out.Len() > 0 {
+		t.Errorf("without anything to warn of: %q %v", out.String(), err)
+	}
+	c.warningSection(t.Context(), &p, outside{Model: absentModel{}})
+	if err := p.Write(&out, false); err != nil || !strings.Contains(out.String(), "! ") ||
+		!strings.Contains(out.String(), `x\ny`) || !strings.Contains(out.String(), "llm.model_missing") {
+		t.Errorf("got %q %v", out.String(), err)
+	}
+}
