@@ -123,6 +123,14 @@ const (
 	PolicyRulePermission  Code = "policy.rule_permission"
 	PolicyRuleTarget      Code = "policy.rule_target"
 
+	PodInterrupted Code = "pod.interrupted"
+	PodManifest    Code = "pod.manifest"
+	PodMissing     Code = "pod.missing"
+	PodPwd         Code = "pod.pwd"
+	PodSession     Code = "pod.session"
+	PodStore       Code = "pod.store"
+	PodTurns       Code = "pod.turns"
+
 	LocaleDuplicateKey Code = "locale.duplicate_key"
 	LocaleID           Code = "locale.id"
 	LocaleMissing      Code = "locale.missing"
@@ -256,6 +264,13 @@ func Codes() []Code {
 		PolicyRuleDelete,
 		PolicyRulePermission,
 		PolicyRuleTarget,
+		PodInterrupted,
+		PodManifest,
+		PodMissing,
+		PodPwd,
+		PodSession,
+		PodStore,
+		PodTurns,
 		LocaleDuplicateKey,
 		LocaleID,
 		LocaleMissing,
