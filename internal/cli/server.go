@@ -70,7 +70,9 @@ func openServer(c *candidate, stderr io.Writer, recovered journal.Report) (s *se
 		return nil, err
 	}
 	if s.broker, err = broker.New(broker.Config{
-		Policy: c.applied.Effective, Settings: toolSettings(c), Audit: s.audit, Run: run, Log: s.log,
+		// Equal to what was applied in all that counts, with today's places and
+		// inodes: an unchanged executable need not be hashed at every start.
+		Policy: c.resolved.Effective, Settings: toolSettings(c), Audit: s.audit, Run: run, Log: s.log,
 	}); err != nil {
 		return nil, err
 	}
@@ -98,7 +100,11 @@ func openServer(c *candidate, stderr io.Writer, recovered journal.Report) (s *se
 		Vision: vision, Log: s.log,
 	})
 	for _, w := range c.settings.Warnings {
-		s.log.Warn("configuration", "problem", c.problem(w))
+		level := slog.LevelWarn
+		if w.Reason == "policy_unknown" { // it was taken for the narrowest there is (S3-35)
+			level = slog.LevelError
+		}
+		s.log.Log(context.Background(), level, "configuration", "problem", c.problem(w))
 	}
 	return s, nil
 }
@@ -142,7 +148,7 @@ func toolSettings(c *candidate) broker.Settings {
 }
 
 func (s *server) agentConfig(model agent.Model) agent.Config {
-	a, e := s.settings.Agent, s.applied.Effective
+	a, e := s.settings.Agent, s.resolved.Effective
 	p, _, _ := workspace.ParsePolicy(e.Workspace.Policy)
 	return agent.Config{
 		Model: model, Texts: s.catalog, Root: e.Workspace.Root,

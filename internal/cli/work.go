@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 
 	"sunaba/fault"
@@ -48,7 +49,7 @@ func (s *server) work(ctx context.Context, w *session.Work) session.Outcome {
 	for _, h := range w.History {
 		job.History = append(job.History, agent.Exchange{Request: h.Request, Result: h.Result})
 	}
-	o := s.agent.Run(ctx, job, box, recorder{s.audit, about}, observer{w})
+	o := s.agent.Run(ctx, job, box, recorder{s.audit, s.log, about}, observer{w})
 	if err := box.Close(); err != nil {
 		s.log.Error("sandbox", "task", w.TaskID, "error", err)
 		o.Err = fault.Wrap(err, fault.PlatformWorker, "close", "cause", err.Error())
@@ -82,9 +83,11 @@ func (s *server) event(about audit.Record, event string, code fault.Code) *fault
 	return nil
 }
 
-// recorder writes the loop's events into the audit.
+// recorder writes the loop's events into the audit, and their numbers, for
+// which that has no member, into the application log.
 type recorder struct {
 	audit *audit.Log
+	log   *slog.Logger
 	about audit.Record
 }
 
@@ -95,6 +98,7 @@ func (r recorder) Record(_ context.Context, e agent.Event) error {
 	if err := r.audit.Append(rec); err != nil {
 		return fault.Wrap(err, fault.PlatformAudit, "task")
 	}
+	r.log.Debug(e.Kind, "task", r.about.TaskID, "plan_task", e.PlanTask, "tool", e.Tool, "code", string(e.Code), "detail", e.Detail)
 	return nil
 }
 

@@ -1,0 +1,33 @@
+package blackbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestNoNamespaces starts the server where no namespaces can be made: inside a
+// Task of another server. It must refuse with exit 2, name what is missing and
+// the remedy, and not serve; outside, the same files serve (every other test
+// is the twin).
+//
+// Covers: SD-27, S1-095, S1-096, SEC-INV-13
+func TestNoNamespaces(t *testing.T) {
+	h := newHouse(t, "")
+	h.configure(fmt.Sprintf("sandbox:\n  workspace: { root: ./project }\n  execution: { entries: [ { alias: sh, path: /bin/sh }, { alias: self, path: %q } ] }\n", program))
+	h.write("inner/agent.yaml", "schema_version: 2\nsandbox:\n  workspace: { root: ./project }\n")
+	h.mkdir(h.path("inner/project"))
+	h.apply()
+	c := h.serve()
+	h.model.play("none", do("run_command", map[string]any{
+		"command": fmt.Sprintf("%[1]s apply --yes inner/agent.yaml >/dev/null && echo applied && %[1]s inner/agent.yaml </dev/null; echo code $?", program),
+	}))
+	c.job("try")
+	head, text := h.model.result(0)
+	if head["exit_code"] != 0.0 || !strings.Contains(text, "applied\n") || !strings.Contains(text, "code 2\n") {
+		t.Errorf("%v\n%s", head, text)
+	}
+	if !strings.Contains(text, "platform.unavailable") || !strings.Contains(text, "user namespaces") {
+		t.Errorf("the refusal does not name what is missing:\n%s", text)
+	}
+}
