@@ -117,6 +117,10 @@ var attacks = map[string]func(args []string) error{
 		}
 		return unix.Kill(pid, unix.Signal(sig))
 	},
+	"limit-parent": func([]string) error {
+		limit := unix.Rlimit{Cur: 64, Max: 4096}
+		return unix.Prlimit(os.Getppid(), unix.RLIMIT_NOFILE, &limit, nil)
+	},
 	"unknown-syscall": func([]string) error {
 		_, _, e := unix.Syscall(500, 0, 0, 0)
 		if e == unix.ENOSYS {

@@ -41,6 +41,7 @@ func TestAttacksFail(t *testing.T) {
 		name     string
 		args     []string
 		needRoot bool // the twin needs root
+		viaShell bool // the twin has a parent of its own to act on
 	}{
 		{name: "unshare-uts", needRoot: true},
 		{name: "clone-newuser"},
@@ -59,6 +60,7 @@ func TestAttacksFail(t *testing.T) {
 		{name: "personality"},
 		{name: "name-to-handle"},
 		{name: "environ"},
+		{name: "limit-parent", viaShell: true},
 		{name: "sethostname", needRoot: true},
 		{name: "chroot", needRoot: true},
 		{name: "proc-sys", needRoot: true},
@@ -92,7 +94,11 @@ func TestAttacksFail(t *testing.T) {
 					return
 				}
 			}
-			out, err := exec.Command(self(), append([]string{attackWord, a.name}, a.args...)...).CombinedOutput()
+			twin := append([]string{self(), attackWord, a.name}, a.args...)
+			if a.viaShell {
+				twin = append([]string{"/bin/sh", "-c", `"$@"; exit $?`, "sh"}, twin...)
+			}
+			out, err := exec.Command(twin[0], twin[1:]...).CombinedOutput()
 			if err != nil {
 				t.Errorf("the twin outside failed too: %v\n%s", err, out)
 			}

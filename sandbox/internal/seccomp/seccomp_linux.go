@@ -17,7 +17,8 @@ import (
 // Options choose what a filter refuses beyond the fixed list.
 type Options struct {
 	// Launcher adds what holds for commands but not for the Worker's own
-	// threads: no signal to PID 1, no new sockets.
+	// threads: no signal to PID 1, no limits of
+	// other processes, no new sockets.
 	Launcher bool
 	// NoExecute refuses memfd_create, which would be an executable file
 	// outside every mount (traps: memfd + fexecve).
@@ -94,6 +95,11 @@ func Program(o Options) []bpf.Instruction {
 				bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 1, SkipTrue: 1},
 				refuse(unix.EPERM), retAllow)
 		}
+		// Limits of another process: the Worker has the same user.
+		on(unix.SYS_PRLIMIT64,
+			bpf.LoadAbsolute{Off: low(0), Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+			refuse(unix.EPERM), retAllow)
 		on(unix.SYS_SOCKET, refuse(unix.EACCES))
 		// A datagram pair can send to any path; stream pairs cannot.
 		on(unix.SYS_SOCKETPAIR,
