@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,6 +54,7 @@ var (
 func confine(s *setup) (*launcher, error) {
 	l := newLayout(&s.Policy)
 	l.locked = append(l.locked, s.Covers...)
+	l.emptyRepository = slices.ContainsFunc(s.Covers, func(p string) bool { return path.Base(p) == ".git" })
 	if err := CloseOnExec(); err != nil {
 		return nil, err
 	}
@@ -386,11 +388,6 @@ func dropRights(s *setup, l *layout) (*launcher, error) {
 	}
 	defer commands.Close()
 
-	for c := 0; c <= lastCapability(); c++ {
-		if err := allThreads(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, uintptr(c), 0); err != nil {
-			return nil, fmt.Errorf("drop bounding capability %d: %w", c, err)
-		}
-	}
 	if err := allThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0); err != nil {
 		return nil, fmt.Errorf("clear ambient capabilities: %w", err)
 	}
@@ -457,6 +454,19 @@ func ruleset(abi int, l *layout, translate func(scope.Capability) landlock.Acces
 		rules = append(rules, landlock.Rule{FD: fd, Access: g.access})
 	}
 	return landlock.Build(abi, rules, scoped)
+}
+
+// dropBounding empties the bounding set of every thread, so that nothing this
+// process starts can ever hold a capability. It stops all threads once for each
+// of some forty capabilities: the costliest step of all, hence done while there
+// are few threads and the broker is still busy with its own part.
+func dropBounding() error {
+	for c := 0; c <= lastCapability(); c++ {
+		if err := allThreads(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, uintptr(c), 0); err != nil {
+			return fmt.Errorf("drop bounding capability %d: %w", c, err)
+		}
+	}
+	return nil
 }
 
 func lastCapability() int {

@@ -74,6 +74,9 @@ func environment(e *policy.Effective, l *layout) []string {
 		"PATH": strings.Join(search, ":"), "HOME": l.home(), "TMPDIR": l.scratch,
 		"LANG": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1",
 	}
+	if l.emptyRepository { // git looks further up, but Go would fail to stamp its builds
+		vars["GOFLAGS"] = "-buildvcs=false"
+	}
 	for k, v := range e.Environment {
 		vars[k] = v
 	}

@@ -23,6 +23,8 @@ type layout struct {
 	scratch string   // mount point of the scratch file system
 	// listable: no scope narrows what is shown, so any directory may be listed.
 	listable bool
+	// emptyRepository: a placeholder named .git stands in the tree.
+	emptyRepository bool
 }
 
 // bind shows a host path at the same path inside.

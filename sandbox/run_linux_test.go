@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"sunaba/policy"
 )
 
 // TestPosture compares what a command finds itself to be with one expected
@@ -193,6 +195,21 @@ func TestInput(t *testing.T) {
 	}
 	if r := f.call("run", order{Argv: []string{"/bin/sh", "-c", "exit 5"}, Stdin: big}); r.ExitCode != 5 {
 		t.Errorf("unread input: %+v", r.Outcome)
+	}
+}
+
+// TestGoBuildsBesideAPlaceholder: the placeholder for a .git that does not
+// exist must not break the builds of a language that looks for one.
+func TestGoBuildsBesideAPlaceholder(t *testing.T) {
+	plain := newFixture(t, nil)
+	covered := newFixture(t, func(f *fixture) {
+		f.p.Protected = []policy.Protected{{Path: f.root + "/.git/hooks", Dir: true}}
+	})
+	if got := plain.sh("echo $GOFLAGS").Out; got != "\n" {
+		t.Errorf("without a placeholder: %q", got)
+	}
+	if got := covered.sh("ls -d .git; echo $GOFLAGS").Out; got != ".git\n-buildvcs=false\n" {
+		t.Errorf("with a placeholder: %q", got)
 	}
 }
 

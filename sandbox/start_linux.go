@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,13 +84,12 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	if err := s.spawn(id); err != nil {
 		return nil, err
 	}
-	if id.unfenced() {
-		if s.fence, err = limits.NewCgroup(o.Cgroups, s.cmd.Process.Pid, o.Policy.Resources); err != nil {
-			return nil, err
-		}
-	}
 	if err := s.conn.Send(wire.Message{Kind: wire.Hello, Version: wire.Version, Body: body}); err != nil {
 		return nil, err
+	}
+	var unfenced error
+	if id.unfenced() { // while the Worker builds its tree: moving a process is slow, and nothing is run before it is done
+		s.fence, unfenced = limits.NewCgroup(o.Cgroups, s.cmd.Process.Pid, o.Policy.Resources)
 	}
 	ready := make(chan error, 1)
 	go func() {
@@ -109,7 +109,7 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if err != nil {
+	if err = cmp.Or(err, unfenced); err != nil { // a Worker that failed is the reason, not the consequence
 		return nil, err
 	}
 	go s.receive()
