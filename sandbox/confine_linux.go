@@ -44,7 +44,11 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 
 // maskedProc and frozenProc are the parts of /proc that speak of the host.
 var (
-	maskedProc = []string{"kcore", "keys", "kallsyms", "timer_list", "sched_debug", "sysrq-trigger", "acpi", "scsi", "interrupts"}
+	maskedProc = []string{
+		"kcore", "keys", "kallsyms", "timer_list", "sched_debug", "sysrq-trigger", "acpi", "scsi", "interrupts",
+		// for the host's root alone, which the sandbox may be (C-78)
+		"kmsg", "kpagecount", "kpageflags", "kpagecgroup", "vmallocinfo", "slabinfo", "pagetypeinfo",
+	}
 	frozenProc = []string{"sys", "irq", "bus", "fs"}
 )
 
@@ -251,8 +255,10 @@ func (b *builder) etc(s *setup, home string) {
 
 func (b *builder) dev(devs map[string]source) {
 	b.do(b.tree.Mkdir("/dev"))
+	// Read-only: a device is written to all the same, but its mode and times on
+	// the host stay as they are when the sandbox runs as their owner.
 	for p, src := range devs {
-		b.bind(src, p, namespace.NoSUID|namespace.NoExec)
+		b.bind(src, p, namespace.ReadOnly|namespace.NoSUID|namespace.NoExec)
 	}
 	b.mount("devpts", "/dev/pts", namespace.NoSUID|namespace.NoExec, "ptmxmode=0666", "mode=0620")
 	b.mount("tmpfs", "/dev/shm", namespace.NoSUID|namespace.NoDev|namespace.NoExec, fmt.Sprintf("size=%d", sharedBytes), "mode=1777")
@@ -359,7 +365,9 @@ func (b *builder) mask(p string) {
 }
 
 func (b *builder) proc() {
-	b.mount("proc", "/proc", namespace.NoSUID|namespace.NoDev|namespace.NoExec)
+	// Read-only: as their owner one could change the modes of its files, which
+	// are the host's.
+	b.mount("proc", "/proc", namespace.ReadOnly|namespace.NoSUID|namespace.NoDev|namespace.NoExec)
 	for _, name := range maskedProc {
 		b.mask("/proc/" + name)
 	}

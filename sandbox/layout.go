@@ -175,29 +175,51 @@ func (l *layout) rootOf(p string) (bind, bool) {
 
 // missing returns the paths at which placeholders must stand so that locked
 // and hidden paths that do not exist yet cannot be made: the first missing
-// component of each. exists answers for the host's tree.
-func (l *layout) missing(e *policy.Effective, exists func(string) bool) []Placeholder {
-	isDir := make(map[string]bool)
+// component of each. look answers for the host's tree, not following a link.
+// Beneath a file or a link nothing can be made: the one cannot become a
+// directory and the other cannot be exchanged, for it is pinned, and what it
+// leads to is in the policy by its own name.
+func (l *layout) missing(e *policy.Effective, look func(string) (exists, isDir bool)) []Placeholder {
+	protected := make(map[string]policy.Protected)
 	for _, p := range e.Protected {
-		isDir[p.Path] = p.Dir
+		protected[p.Path] = p
 	}
 	var out []Placeholder
 	seen := make(map[string]bool)
 	for _, p := range slices.Concat(l.locked, l.hidden) {
 		root, ok := l.rootOf(p)
-		if !ok || !root.write || exists(p) {
+		if !ok || !root.write || p == root.path {
 			continue
 		}
-		first, dir := p, isDir[p]
-		for parent := path.Dir(first); within(parent, root.path) && !exists(parent); parent = path.Dir(parent) {
-			first, dir = parent, true
+		first, all := firstMissing(root.path, p, look)
+		if first == "" || seen[first] {
+			continue
 		}
-		if !seen[first] {
-			seen[first] = true
-			out = append(out, Placeholder{Path: first, Dir: dir})
+		seen[first] = true
+		if all { // p itself
+			out = append(out, Placeholder{Path: p, Dir: protected[p].Dir, Content: protected[p].Content})
+		} else {
+			out = append(out, Placeholder{Path: first, Dir: true})
 		}
 	}
 	return out
+}
+
+// firstMissing walks from root to p and returns the first component that does
+// not exist, and whether that is p; "" where nothing can be made on the way.
+func firstMissing(root, p string, look func(string) (exists, isDir bool)) (first string, all bool) {
+	at := strings.TrimSuffix(root, "/")
+	for name := range strings.SplitSeq(strings.TrimPrefix(p[len(at):], "/"), "/") {
+		at += "/" + name
+		exists, isDir := look(at)
+		switch {
+		case !exists:
+			return at, at == p
+		case !isDir:
+			return "", false
+		}
+	}
+	return "", false
 }
 
 // within reports whether p is dir or beneath it, component by component.

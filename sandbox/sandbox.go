@@ -70,6 +70,8 @@ type Runner interface {
 type Placeholder struct {
 	Path string
 	Dir  bool
+	// Content fills a file whose readers an empty one would break.
+	Content string
 }
 
 // Placeholders makes and removes what must exist on the host during a Task.

@@ -1,8 +1,8 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +25,8 @@ const (
 	// cancelBound is how long a cancelled call may take to answer before its
 	// Worker is ended.
 	cancelBound = 5 * time.Second
+	// sendBound is how long the Worker may leave a message unread.
+	sendBound = 30 * time.Second
 )
 
 // namespaces are all that a Task gets of its own.
@@ -81,15 +83,11 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.spawn(id); err != nil {
+	if err := s.spawnFenced(id, o); err != nil {
 		return nil, err
 	}
 	if err := s.conn.Send(wire.Message{Kind: wire.Hello, Version: wire.Version, Body: body}); err != nil {
 		return nil, err
-	}
-	var unfenced error
-	if id.unfenced() { // while the Worker builds its tree: moving a process is slow, and nothing is run before it is done
-		s.fence, unfenced = limits.NewCgroup(o.Cgroups, s.cmd.Process.Pid, o.Policy.Resources)
 	}
 	ready := make(chan error, 1)
 	go func() {
@@ -109,7 +107,7 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if err = cmp.Or(err, unfenced); err != nil { // a Worker that failed is the reason, not the consequence
+	if err != nil {
 		return nil, err
 	}
 	go s.receive()
@@ -125,9 +123,9 @@ func wrap(err error) error {
 
 func (s *Sandbox) makePlaceholders(o Options) ([]string, error) {
 	l := newLayout(&o.Policy)
-	missing := l.missing(&o.Policy, func(p string) bool {
-		_, err := os.Lstat(p)
-		return err == nil
+	missing := l.missing(&o.Policy, func(p string) (exists, isDir bool) {
+		info, err := os.Lstat(p)
+		return err == nil, err == nil && info.IsDir()
 	})
 	if len(missing) == 0 {
 		return nil, nil
@@ -179,6 +177,23 @@ func identityFor(root string) (identity, error) {
 
 // unfenced reports that RLIMIT_NPROC does not bind (trap 14).
 func (id identity) unfenced() bool { return id.outer == 0 }
+
+// spawnFenced is spawn, into a control group where that is the only fence.
+func (s *Sandbox) spawnFenced(id identity, o Options) (err error) {
+	if !id.unfenced() {
+		return s.spawn(id)
+	}
+	name := fmt.Sprintf("sunaba-%d-%s", os.Getpid(), rand.Text()[:8])
+	if s.fence, err = limits.NewCgroup(o.Cgroups, name, o.Policy.Resources); err != nil {
+		return err
+	}
+	return s.fence.Start(func() (int, error) {
+		if err := s.spawn(id); err != nil {
+			return 0, err
+		}
+		return s.cmd.Process.Pid, nil
+	})
+}
 
 // spawn starts this binary again as the init of fresh namespaces, holding one
 // end of a socket pair and nothing else of ours.
@@ -265,8 +280,8 @@ func (s *Sandbox) Call(ctx context.Context, method string, params []byte) ([]byt
 	id := s.next
 	s.waiting[id] = answer
 	s.mu.Unlock()
-	if err := s.conn.Send(wire.Message{Kind: wire.Call, ID: id, Method: method, Body: params}); err != nil {
-		return nil, wrap(err)
+	if err := s.send(wire.Message{Kind: wire.Call, ID: id, Method: method, Body: params}); err != nil {
+		return nil, err
 	}
 	var bound <-chan time.Time
 	cancelled := ctx.Done()
@@ -284,13 +299,27 @@ func (s *Sandbox) Call(ctx context.Context, method string, params []byte) ([]byt
 		case <-cancelled:
 			cancelled = nil
 			bound = time.After(cancelBound)
-			if err := s.conn.Send(wire.Message{Kind: wire.Cancel, ID: id}); err != nil {
-				return nil, wrap(err)
+			if err := s.send(wire.Message{Kind: wire.Cancel, ID: id}); err != nil {
+				return nil, err
 			}
 		case <-bound:
 			s.lost(errors.New("a cancelled call did not end in time"))
 		}
 	}
+}
+
+// send sends within a bound; a message that did not go out whole ends the
+// Worker, which could not read the next one.
+func (s *Sandbox) send(m wire.Message) error {
+	err := s.socket.SetWriteDeadline(time.Now().Add(sendBound))
+	if err == nil {
+		err = s.conn.Send(m)
+	}
+	if err != nil {
+		s.lost(err)
+		return wrap(err)
+	}
+	return nil
 }
 
 // Close ends the Worker with everything beneath it and removes what the

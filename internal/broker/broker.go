@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"sunaba/fault"
@@ -74,6 +75,9 @@ func (*Box) Specs() []tool.Spec { return tool.Catalogue() }
 // broker can judge, the Worker, the audit of what it did.
 func (x *Box) Call(ctx context.Context, c agent.Call) (tool.Result, error) {
 	args, err := checked(c.Name, c.Arguments)
+	if err == nil && len(args) > maxArguments {
+		err = fault.New(fault.FSTooLarge, c.Name, "path", c.Name, "limit", strconv.Itoa(maxArguments))
+	}
 	if err != nil {
 		return tool.Fail(tool.NoScope, err), nil
 	}
@@ -137,6 +141,10 @@ func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, j jud
 	}
 	return r, nil
 }
+
+// maxArguments bounds the arguments of one call, in bytes: they must fit into
+// one message to the Worker.
+const maxArguments = 8 << 20
 
 // callGrace is what a call may take beyond the longest command.
 const callGrace = 30 * time.Second

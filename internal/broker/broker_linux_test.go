@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -277,6 +278,21 @@ func TestOutsideNeedsAPerson(t *testing.T) {
 	}
 	if r, err := f.call(tool.ListFiles, map[string]any{}); err != nil || !r.OK {
 		t.Errorf("inside: %+v, %v", r, err)
+	}
+}
+
+// TestHugeArguments: what does not fit into a message is a refusal, not the
+// end of the Task.
+func TestHugeArguments(t *testing.T) {
+	f := newFixture(t, nil)
+	for size, want := range map[int]fault.Code{maxArguments - 100: "", maxArguments + 1: fault.FSTooLarge} {
+		r, err := f.call(tool.WriteFile, map[string]any{"path": "big", "content": strings.Repeat("x", size)})
+		if err != nil || codeOf(r) != want {
+			t.Errorf("%d bytes: %s, %v", size, codeOf(r), err)
+		}
+		if err := os.Remove(filepath.Join(f.root, "big")); want == "" && err != nil {
+			t.Error(err)
+		}
 	}
 }
 

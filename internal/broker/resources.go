@@ -18,7 +18,13 @@ type placeholders struct {
 func (p *placeholders) Make(want []sandbox.Placeholder) ([]sandbox.Placeholder, error) {
 	var made []sandbox.Placeholder
 	for _, w := range want {
-		m, err := journal.MakePlaceholder(p.run, w.Path, w.Dir)
+		var m *journal.Placeholder
+		var err error
+		if w.Content != "" {
+			m, err = journal.MakeFilledPlaceholder(p.run, w.Path, w.Content)
+		} else {
+			m, err = journal.MakePlaceholder(p.run, w.Path, w.Dir)
+		}
 		if fault.CodeOf(err) == fault.FSExists {
 			continue // it came into being meanwhile, and is covered as it is
 		}

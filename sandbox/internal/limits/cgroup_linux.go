@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -30,14 +31,15 @@ type Cgroup struct {
 // version 2's unified one.
 var pidsRoots = []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"}
 
-// NewCgroup makes a control group with a pids limit and moves the process pid
-// into it. A nil journal is allowed only where nothing must survive a crash.
-func NewCgroup(j Journal, pid int, r policy.Resources) (*Cgroup, error) {
+// NewCgroup makes a control group with a pids limit; name must be unique on
+// this machine. A nil journal is allowed only where nothing must survive a
+// crash.
+func NewCgroup(j Journal, name string, r policy.Resources) (*Cgroup, error) {
 	root, err := pidsRoot()
 	if err != nil {
 		return nil, err
 	}
-	c := &Cgroup{path: filepath.Join(root, fmt.Sprintf("sunaba-%d-%d", os.Getpid(), pid)), journal: j}
+	c := &Cgroup{path: filepath.Join(root, name), journal: j}
 	if j != nil {
 		if err := j.Add(c.path); err != nil {
 			return nil, err
@@ -46,17 +48,58 @@ func NewCgroup(j Journal, pid int, r policy.Resources) (*Cgroup, error) {
 	if err := os.Mkdir(c.path, 0o755); err != nil {
 		return nil, fmt.Errorf("control group: %w", err)
 	}
-	write := func(file, value string) error {
-		return os.WriteFile(filepath.Join(c.path, file), []byte(value), 0)
-	}
-	err = write("pids.max", strconv.Itoa(Fence(r.Processes)))
-	if err == nil {
-		err = write("cgroup.procs", strconv.Itoa(pid))
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("control group: %w", err), c.Remove())
+	if err := c.write("pids.max", Fence(r.Processes)); err != nil {
+		return nil, errors.Join(err, c.Remove())
 	}
 	return c, nil
+}
+
+// Start calls start, which starts a process and returns its id, and puts that
+// process into the group before Start returns. Where the kernel lets threads of
+// one process be in different groups (version 1), the process is born there:
+// moving a process costs a wait for every processor, moving oneself does not.
+func (c *Cgroup) Start(start func() (pid int, err error)) (err error) {
+	if _, err := os.Stat(filepath.Join(c.path, threads)); err != nil {
+		pid, err := start()
+		if err != nil {
+			return err
+		}
+		return c.write("cgroup.procs", pid)
+	}
+	onDyingThread(func() {
+		if err = c.write(threads, 0); err == nil { // 0: the thread that writes
+			_, err = start()
+		}
+	})
+	return err
+}
+
+// threads is version 1's file of the group's threads.
+const threads = "tasks"
+
+// onDyingThread runs f on a thread that ends with it, so that nothing runs on
+// in what f has moved the thread into.
+func onDyingThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f() // ends locked: the thread ends
+			return
+		}
+		// The process's first thread never ends: hold it, and any other will do.
+		onDyingThread(f)
+		runtime.UnlockOSThread()
+	}()
+	<-done
+}
+
+func (c *Cgroup) write(file string, value int) error {
+	if err := os.WriteFile(filepath.Join(c.path, file), []byte(strconv.Itoa(value)), 0); err != nil {
+		return fmt.Errorf("control group: %w", err)
+	}
+	return nil
 }
 
 func pidsRoot() (string, error) {

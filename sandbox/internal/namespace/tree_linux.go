@@ -116,14 +116,17 @@ func NewTree(at string, sizeBytes int64) (*Tree, error) {
 	return &Tree{root: m}, nil
 }
 
-// At opens a path of the tree as a handle, refusing links and escapes.
+// At opens a path of the tree as a handle, refusing escapes and links on the
+// way; a link at the end is opened itself, so that it can be covered: a link
+// that leads to what is protected must stay where it is, too.
 func (t *Tree) At(p string) (int, error) {
 	rel := strings.TrimPrefix(path.Clean(p), "/")
 	if rel == "" {
 		rel = "."
 	}
 	fd, err := unix.Openat2(t.root, rel, &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
 		return -1, fmt.Errorf("in the tree: %s: %w", p, err)
