@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"sunaba/fault"
 	"sunaba/internal/journal"
 	"sunaba/sandbox"
 )
@@ -16,25 +15,22 @@ type placeholders struct {
 }
 
 func (p *placeholders) Make(want []sandbox.Placeholder) ([]sandbox.Placeholder, error) {
-	var made []sandbox.Placeholder
-	for _, w := range want {
-		var m *journal.Placeholder
-		var err error
-		if w.Content != "" {
-			m, err = journal.MakeFilledPlaceholder(p.run, w.Path, w.Content)
-		} else {
-			m, err = journal.MakePlaceholder(p.run, w.Path, w.Dir)
-		}
-		if fault.CodeOf(err) == fault.FSExists {
-			continue // it came into being meanwhile, and is covered as it is
-		}
-		if err != nil {
-			return nil, errors.Join(err, p.Remove())
-		}
-		p.made = append(p.made, m)
-		made = append(made, w)
+	wants := make([]journal.Want, len(want))
+	byPath := make(map[string]sandbox.Placeholder, len(want))
+	for i, w := range want {
+		wants[i] = journal.Want{Path: w.Path, Dir: w.Dir, Content: w.Content}
+		byPath[w.Path] = w
 	}
-	return made, nil
+	made, err := journal.MakePlaceholders(p.run, wants...)
+	if err != nil {
+		return nil, err
+	}
+	p.made = append(p.made, made...)
+	placed := make([]sandbox.Placeholder, len(made))
+	for i, m := range made {
+		placed[i] = byPath[m.Path()]
+	}
+	return placed, nil
 }
 
 func (p *placeholders) Remove() error {
@@ -53,9 +49,9 @@ type cgroups struct {
 }
 
 func (c *cgroups) Add(path string) error {
-	id, err := c.run.Add(journal.Entry{Kind: journal.KindCgroup, Path: path})
+	added, err := c.run.Add(journal.Entry{Kind: journal.KindCgroup, Path: path})
 	if err == nil {
-		c.ids[path] = id
+		c.ids[path] = added[0].ID
 	}
 	return err
 }

@@ -39,10 +39,11 @@ func serve(ctx context.Context, std Streams, path string) int {
 		t.reportChanges(std.Err, c)
 		return exitInvalid
 	}
-	if _, err := preflight(ctx, c.resolved.Effective); err != nil {
-		fmt.Fprintln(std.Err, t.platformFault(err))
-		return exitInvalid
-	}
+	probed := make(chan error, 1)
+	go func() { // the kernel sets a sandbox up while the disk syncs
+		_, err := preflight(ctx, c.resolved.Effective)
+		probed <- err
+	}()
 	recovered, err := journal.Recover(c.stateDir, nil)
 	if err != nil {
 		t.report(std.Err, err)
@@ -51,6 +52,13 @@ func serve(ctx context.Context, std Streams, path string) int {
 	s, err := openServer(c, std.Err, recovered)
 	if err != nil {
 		t.report(std.Err, err)
+		return exitInvalid
+	}
+	if err := <-probed; err != nil {
+		fmt.Fprintln(std.Err, t.platformFault(err))
+		if err := s.opened.Close(); err != nil {
+			t.report(std.Err, err)
+		}
 		return exitInvalid
 	}
 	err = s.serve(ctx, std)

@@ -20,9 +20,12 @@ type Entry struct {
 	Kind Kind   `json:"kind,omitempty"`
 	Path string `json:"path,omitempty"`
 	// Temp is the private name beside Path a placeholder has until its inode
-	// is known; see MakePlaceholder.
+	// is known; see MakePlaceholders.
 	Temp string `json:"temp,omitempty"`
 	Dir  bool   `json:"dir,omitempty"`
+	// Content is what a placeholder file holds where an empty one would break
+	// its readers.
+	Content string `json:"content,omitempty"`
 	// Device and Inode identify the resource once it is made; zero before.
 	Device uint64 `json:"device,omitempty"`
 	Inode  uint64 `json:"inode,omitempty"`

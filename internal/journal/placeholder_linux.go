@@ -35,48 +35,85 @@ type Placeholder struct {
 	parent *os.File
 }
 
-// MakePlaceholder makes an empty file, or directory, at path, which must be
-// absolute and without links. An existing path is fs.exists: no placeholder is
-// needed then. It belongs to the owner of the parent directory, and host
-// programs see an empty file until Remove.
-func MakePlaceholder(run *Run, path string, dir bool) (*Placeholder, error) {
-	parent, err := openDir(filepath.Dir(path))
-	if err != nil {
-		return nil, placeholderFault(err, path)
-	}
-	p, err := makeIn(run, parent, path, dir)
-	if err != nil {
-		parent.Close()
-		return nil, err
-	}
-	return p, nil
+// Path returns where the placeholder stands.
+func (p *Placeholder) Path() string { return p.entry.Path }
+
+// Want is a placeholder to make: an empty directory, or a file that is empty or
+// has the given content.
+type Want struct {
+	Path    string // absolute and without links
+	Dir     bool
+	Content string // for a path whose readers an empty file would break
 }
 
-func makeIn(run *Run, parent *os.File, path string, dir bool) (*Placeholder, error) {
-	var st unix.Stat_t
-	if err := stat(parent, filepath.Base(path), &st); err == nil {
-		return nil, fault.New(fault.FSExists, "placeholder", "path", path)
-	} else if !missing(err) {
-		return nil, placeholderFault(err, path)
+// MakePlaceholders makes the wanted placeholders and returns those it made:
+// where something exists already, no placeholder is needed. They belong to the
+// owner of their parent directories, and host programs see them until Remove.
+// Made together, they cost two syncs together. When one fails, none remains.
+func MakePlaceholders(run *Run, wants ...Want) (made []*Placeholder, err error) {
+	var all []*Placeholder
+	defer func() {
+		for _, p := range slices.Backward(all) {
+			if err != nil || !slices.Contains(made, p) {
+				err = errors.Join(err, p.Remove())
+			}
+		}
+		if err != nil {
+			made = nil
+		}
+	}()
+	var entries []Entry
+	for _, w := range wants {
+		parent, err := openDir(filepath.Dir(w.Path))
+		if err != nil {
+			return nil, placeholderFault(err, w.Path)
+		}
+		p := &Placeholder{run: run, parent: parent, entry: Entry{
+			Kind: KindPlaceholder, Path: w.Path, Temp: tempPrefix + rand.Text(), Dir: w.Dir, Content: w.Content,
+		}}
+		all = append(all, p)
+		var st unix.Stat_t
+		if err := stat(parent, filepath.Base(w.Path), &st); err == nil {
+			continue
+		} else if !missing(err) {
+			return nil, placeholderFault(err, w.Path)
+		}
+		made, entries = append(made, p), append(entries, p.entry)
 	}
-	e := Entry{Kind: KindPlaceholder, Path: path, Temp: tempPrefix + rand.Text(), Dir: dir}
-	id, err := run.Add(e)
-	if err != nil {
+	if len(made) == 0 {
+		return nil, nil
+	}
+	if entries, err = run.Add(entries...); err != nil {
 		return nil, err
 	}
-	e.ID = id
-	p := &Placeholder{run: run, entry: e, parent: parent}
-	if err := p.make(); err != nil {
-		return nil, errors.Join(err, p.clear())
+	for i, p := range made {
+		p.entry = entries[i]
+		if err := p.create(); err != nil {
+			return nil, err
+		}
+		entries[i] = p.entry
 	}
-	return p, nil
+	if err := run.Made(entries...); err != nil {
+		return nil, err
+	}
+	var placed []*Placeholder
+	for _, p := range made {
+		switch err := p.place(); {
+		case err == nil:
+			placed = append(placed, p)
+		case !errors.Is(err, unix.EEXIST): // else it came into being meanwhile
+			return nil, placeholderFault(err, p.entry.Path)
+		}
+	}
+	made = placed
+	return made, nil
 }
 
-// make performs steps 2 to 4.
-func (p *Placeholder) make() error {
+// create is step 2: the placeholder under its private name.
+func (p *Placeholder) create() error {
 	var st, owner unix.Stat_t
-	fd, name := int(p.parent.Fd()), filepath.Base(p.entry.Path)
-	err := create(fd, p.entry.Temp, p.entry.Dir)
+	fd := int(p.parent.Fd())
+	err := create(fd, p.entry)
 	if err == nil {
 		err = stat(p.parent, p.entry.Temp, &st)
 	}
@@ -89,23 +126,20 @@ func (p *Placeholder) make() error {
 	if err != nil {
 		return placeholderFault(err, p.entry.Path)
 	}
-	if err := p.run.Made(p.entry.ID, uint64(st.Dev), st.Ino); err != nil {
-		return err
-	}
 	p.entry.Device, p.entry.Inode = uint64(st.Dev), st.Ino
-	err = unix.Renameat2(fd, p.entry.Temp, fd, name, unix.RENAME_NOREPLACE)
+	return nil
+}
+
+// place is step 4: the placeholder gets its name, which must be free.
+func (p *Placeholder) place() error {
+	fd, name := int(p.parent.Fd()), filepath.Base(p.entry.Path)
+	err := unix.Renameat2(fd, p.entry.Temp, fd, name, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) && !p.entry.Dir { // a file system without NOREPLACE
 		if err = unix.Linkat(fd, p.entry.Temp, fd, name, 0); err == nil {
 			err = unix.Unlinkat(fd, p.entry.Temp, 0)
 		}
 	}
-	switch {
-	case errors.Is(err, unix.EEXIST):
-		return fault.Wrap(err, fault.FSExists, "placeholder", "path", p.entry.Path)
-	case err != nil:
-		return placeholderFault(err, p.entry.Path)
-	}
-	return nil
+	return err
 }
 
 // Remove removes the placeholder if it is still that inode and empty, and
@@ -125,6 +159,9 @@ func (p *Placeholder) Remove() error {
 }
 
 func (p *Placeholder) clear() error {
+	if p.entry.ID == 0 { // not even journalled: never made
+		return nil
+	}
 	if p.run.beneath(p.entry.Path) { // it would be left, and forgotten, as not empty
 		return placeholderFault(unix.ENOTEMPTY, p.entry.Path)
 	}
@@ -162,20 +199,21 @@ func UndoPlaceholder(e Entry) error {
 
 func removeFrom(parent *os.File, e Entry) error {
 	if strings.HasPrefix(e.Temp, tempPrefix) && !strings.Contains(e.Temp, "/") {
-		if err := removeIf(parent, e.Temp, e.Dir, func(*unix.Stat_t) bool { return true }); err != nil {
+		if err := removeIf(parent, e.Temp, e, func(*unix.Stat_t) bool { return true }); err != nil {
 			return err
 		}
 	}
 	if e.Inode == 0 {
 		return nil
 	}
-	return removeIf(parent, filepath.Base(e.Path), e.Dir, func(st *unix.Stat_t) bool {
+	return removeIf(parent, filepath.Base(e.Path), e, func(st *unix.Stat_t) bool {
 		return uint64(st.Dev) == e.Device && st.Ino == e.Inode
 	})
 }
 
-// removeIf removes name if it is an empty file, or directory, and ours.
-func removeIf(parent *os.File, name string, dir bool, ours func(*unix.Stat_t) bool) error {
+// removeIf removes name if it is ours and an empty directory, or a file that is
+// empty or holds what it was made with.
+func removeIf(parent *os.File, name string, e Entry, ours func(*unix.Stat_t) bool) error {
 	var st unix.Stat_t
 	if err := stat(parent, name, &st); err != nil {
 		if missing(err) {
@@ -184,22 +222,46 @@ func removeIf(parent *os.File, name string, dir bool, ours func(*unix.Stat_t) bo
 		return err
 	}
 	isDir, isFile := st.Mode&unix.S_IFMT == unix.S_IFDIR, st.Mode&unix.S_IFMT == unix.S_IFREG
-	if isDir != dir || (!dir && (!isFile || st.Size != 0)) || !ours(&st) {
+	if isDir != e.Dir || (!e.Dir && !isFile) || !ours(&st) {
+		return nil
+	}
+	if isFile && st.Size != 0 && !holds(parent, name, e.Content) {
 		return nil
 	}
 	flags := 0
-	if dir {
+	if isDir {
 		flags = unix.AT_REMOVEDIR
 	}
 	err := retry(func() error { return unix.Unlinkat(int(parent.Fd()), name, flags) })
-	if missing(err) || dir && (errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST)) {
+	if missing(err) || isDir && (errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST)) {
 		return nil
 	}
 	return err
 }
 
-func create(parent int, name string, dir bool) error {
-	if dir {
+// holds reports whether the file name begins with a piece of content and has
+// nothing else: a crash may have cut it short.
+func holds(parent *os.File, name, content string) bool {
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	got := make([]byte, len(content)+1)
+	n := 0
+	if err := retry(func() (err error) { n, err = unix.Read(fd, got); return err }); err != nil {
+		return false
+	}
+	return strings.HasPrefix(content, string(got[:n]))
+}
+
+func create(parent int, e Entry) error {
+	name := e.Temp
+	if e.Dir {
 		return retry(func() error { return unix.Mkdirat(parent, name, 0o755) })
 	}
 	var fd int
@@ -210,7 +272,10 @@ func create(parent int, name string, dir bool) error {
 	if err != nil {
 		return err
 	}
-	return unix.Close(fd)
+	if e.Content != "" {
+		_, err = unix.Write(fd, []byte(e.Content))
+	}
+	return errors.Join(err, unix.Close(fd))
 }
 
 func stat(parent *os.File, name string, st *unix.Stat_t) error {

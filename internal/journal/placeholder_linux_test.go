@@ -61,7 +61,7 @@ func TestPlaceholderLifecycle(t *testing.T) {
 		r, _ := openTest(t)
 		w := workspace(t)
 		path := filepath.Join(w, "x")
-		p, err := MakePlaceholder(r, path, dir)
+		p, err := makeOne(r, path, dir)
 		must(t, err)
 		info, err := os.Lstat(path)
 		must(t, err)
@@ -100,7 +100,7 @@ func TestPlaceholderNeverReplaces(t *testing.T) {
 			must(t, make(path))
 			before, err := os.Lstat(path)
 			must(t, err)
-			if _, err := MakePlaceholder(r, path, dir); fault.CodeOf(err) != fault.FSExists {
+			if _, err := makeOne(r, path, dir); fault.CodeOf(err) != fault.FSExists {
 				t.Errorf("%s: %v", name, err)
 			}
 			after, err := os.Lstat(path)
@@ -124,7 +124,8 @@ func TestPlaceholderLosesTheRace(t *testing.T) {
 	p := &Placeholder{run: r, parent: parent, entry: Entry{Kind: KindPlaceholder, Path: path, Temp: tempPrefix + "T"}}
 	p.entry.ID = add(t, r, p.entry)
 	must(t, os.WriteFile(path, nil, 0o600))
-	if err := p.make(); fault.CodeOf(err) != fault.FSExists {
+	must(t, p.create())
+	if err := p.place(); !errors.Is(err, syscall.EEXIST) {
 		t.Fatalf("got %v", err)
 	}
 	must(t, p.clear())
@@ -139,13 +140,13 @@ func TestPlaceholderParents(t *testing.T) {
 	w := workspace(t)
 	must(t, os.Mkdir(filepath.Join(w, "real"), 0o700))
 	must(t, os.Symlink("real", filepath.Join(w, "link")))
-	if _, err := MakePlaceholder(r, filepath.Join(w, "link", "x"), false); fault.CodeOf(err) != fault.PlatformState {
+	if _, err := makeOne(r, filepath.Join(w, "link", "x"), false); fault.CodeOf(err) != fault.PlatformState {
 		t.Errorf("through a link: %v", err)
 	}
-	if _, err := MakePlaceholder(r, "relative/x", false); fault.CodeOf(err) != fault.PlatformState {
+	if _, err := makeOne(r, "relative/x", false); fault.CodeOf(err) != fault.PlatformState {
 		t.Errorf("relative: %v", err)
 	}
-	p, err := MakePlaceholder(r, filepath.Join(w, "real", "x"), false)
+	p, err := makeOne(r, filepath.Join(w, "real", "x"), false)
 	must(t, err)
 	must(t, os.Rename(filepath.Join(w, "real"), filepath.Join(w, "moved")))
 	must(t, p.Remove())
@@ -182,7 +183,7 @@ func TestOnlyOurEmptyInodeIsRemoved(t *testing.T) {
 				r, state := openTest(t)
 				w := workspace(t)
 				path := filepath.Join(w, "x")
-				p, err := MakePlaceholder(r, path, row.dir)
+				p, err := makeOne(r, path, row.dir)
 				must(t, err)
 				must(t, row.change(path))
 				if how == "remove" {
@@ -205,9 +206,9 @@ func TestOnlyOurEmptyInodeIsRemoved(t *testing.T) {
 func TestNestedPlaceholdersGoInReverse(t *testing.T) {
 	r, _ := openTest(t)
 	w := workspace(t)
-	outer, err := MakePlaceholder(r, filepath.Join(w, "x"), true)
+	outer, err := makeOne(r, filepath.Join(w, "x"), true)
 	must(t, err)
-	inner, err := MakePlaceholder(r, filepath.Join(w, "x", "y"), false)
+	inner, err := makeOne(r, filepath.Join(w, "x", "y"), false)
 	must(t, err)
 	if err := outer.Remove(); fault.CodeOf(err) != fault.PlatformState {
 		t.Errorf("the outer one first: %v", err)
@@ -257,7 +258,7 @@ func TestReplayAtEveryCrashPoint(t *testing.T) {
 			if n := len(open); n > 0 && open[n-1].entry.Dir && rapid.Bool().Draw(rt, "nested") {
 				dir = open[n-1].entry.Path
 			}
-			p, err := MakePlaceholder(r, filepath.Join(dir, "p"+string(rune('0'+i))), rapid.Bool().Draw(rt, "dir"))
+			p, err := makeOne(r, filepath.Join(dir, "p"+string(rune('0'+i))), rapid.Bool().Draw(rt, "dir"))
 			check(rt, err)
 			open = append(open, p)
 		}
@@ -267,22 +268,24 @@ func TestReplayAtEveryCrashPoint(t *testing.T) {
 		next := Entry{Kind: KindPlaceholder, Path: filepath.Join(w, "next"), Temp: tempPrefix + "NEXT", Dir: rapid.Bool().Draw(rt, "next dir")}
 		if cut != "none" {
 			before := size(rt, journal)
-			next.ID, err = r.Add(next)
+			added, err := r.Add(next)
 			check(rt, err)
+			next = added[0]
 			switch cut {
 			case "torn intent":
 				tear(rt, journal, before)
 			case "temp", "torn made", "made":
 				parent, err := openDir(w)
 				check(rt, err)
-				check(rt, create(int(parent.Fd()), next.Temp, next.Dir))
+				check(rt, create(int(parent.Fd()), next))
 				info, err := os.Lstat(filepath.Join(w, next.Temp))
 				check(rt, err)
 				check(rt, parent.Close())
 				if cut != "temp" {
 					before := size(rt, journal)
 					st := info.Sys().(*syscall.Stat_t)
-					check(rt, r.Made(next.ID, uint64(st.Dev), st.Ino))
+					next.Device, next.Inode = uint64(st.Dev), st.Ino
+					check(rt, r.Made(next))
 					if cut == "torn made" {
 						tear(rt, journal, before)
 					}
@@ -308,7 +311,7 @@ func TestNoPrefixRemovesTheForeign(t *testing.T) {
 	w := workspace(t)
 	var made []*Placeholder
 	for _, name := range []string{"a", "b", "c"} {
-		p, err := MakePlaceholder(r, filepath.Join(w, name), name == "b")
+		p, err := makeOne(r, filepath.Join(w, name), name == "b")
 		must(t, err)
 		made = append(made, p)
 	}
@@ -383,4 +386,50 @@ func check(rt *rapid.T, err error) {
 	if err != nil {
 		rt.Fatal(err)
 	}
+}
+
+// makeOne makes one placeholder; where something exists it is fs.exists.
+func makeOne(r *Run, path string, dir bool) (*Placeholder, error) {
+	made, err := MakePlaceholders(r, Want{Path: path, Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	if len(made) == 0 {
+		return nil, fault.New(fault.FSExists, "placeholder", "path", path)
+	}
+	return made[0], nil
+}
+
+// TestPlaceholdersTogether: what is made together stands together, is journalled
+// together, and when one cannot be made none remains.
+func TestPlaceholdersTogether(t *testing.T) {
+	w := t.TempDir()
+	r, err := OpenRun(filepath.Join(w, "state"), start)
+	must(t, err)
+	path := func(name string) string { return filepath.Join(w, name) }
+	must(t, os.WriteFile(path("there"), []byte("x"), 0o600))
+	made, err := MakePlaceholders(r, Want{Path: path("a")}, Want{Path: path("there")}, Want{Path: path("b"), Dir: true}, Want{Path: path("c"), Content: "{}"})
+	must(t, err)
+	var names []string
+	for _, p := range made {
+		names = append(names, filepath.Base(p.Path()))
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := MakePlaceholders(r, Want{Path: path("d")}, Want{Path: path("missing/e")}); err == nil {
+		t.Error("made within a directory that is missing")
+	}
+	if _, err := os.Lstat(path("d")); err == nil {
+		t.Error("the first of a failed set remains")
+	}
+	for _, p := range made {
+		must(t, p.Remove())
+	}
+	left, err := os.ReadDir(w)
+	must(t, err)
+	if len(left) != 2 { // state, there
+		t.Errorf("left: %v", left)
+	}
+	must(t, r.Close())
 }

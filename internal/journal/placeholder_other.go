@@ -7,10 +7,23 @@ import "sunaba/fault"
 // Placeholder is one made placeholder; not available on this system.
 type Placeholder struct{}
 
-// MakePlaceholder is refused: this system's backend needs no placeholders.
-func MakePlaceholder(_ *Run, path string, _ bool) (*Placeholder, error) {
-	return nil, fault.New(fault.PlatformUnsupported, "placeholder", "what", "placeholder", "source", "", "path", path)
+// Want is a placeholder to make; see the Linux file.
+type Want struct {
+	Path    string
+	Dir     bool
+	Content string
 }
+
+// MakePlaceholders is refused: this system's backend needs no placeholders.
+func MakePlaceholders(_ *Run, wants ...Want) ([]*Placeholder, error) {
+	if len(wants) == 0 {
+		return nil, nil
+	}
+	return nil, fault.New(fault.PlatformUnsupported, "placeholder", "what", "placeholder", "source", "", "path", wants[0].Path)
+}
+
+// Path returns "": none is ever made.
+func (p *Placeholder) Path() string { return "" }
 
 // Remove does nothing.
 func (p *Placeholder) Remove() error { return nil }

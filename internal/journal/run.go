@@ -79,61 +79,94 @@ func OpenRun(stateDir string, start time.Time) (*Run, error) {
 // Dir returns the run directory.
 func (r *Run) Dir() string { return r.dir }
 
-// Add records, durably, that e is about to be made, and returns the id the
-// later steps refer to. Only when it returns without an error may e be made.
-func (r *Run) Add(e Entry) (id int, err error) {
+// Add records, durably, that the entries are about to be made, and returns
+// them with the ids the later steps refer to. Only when it returns without an
+// error may they be made. Entries made together cost one sync together.
+func (r *Run) Add(entries ...Entry) ([]Entry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e.ID = r.last + 1
-	if err := r.write(line{stepIntent, e}); err != nil {
-		return 0, err
+	added := slices.Clone(entries)
+	lines := make([]line, len(added))
+	for i := range added {
+		added[i].ID = r.last + 1 + i
+		lines[i] = line{stepIntent, added[i]}
 	}
-	r.last = e.ID
-	r.open = append(r.open, e)
-	return e.ID, nil
+	if err := r.write(lines, durable); err != nil {
+		return nil, err
+	}
+	r.last += len(added)
+	r.open = append(r.open, added...)
+	return added, nil
 }
 
-// Made records what the made resource is, so that nothing else is ever taken
-// for it.
-func (r *Run) Made(id int, device, inode uint64) error {
-	return r.step(id, line{stepMade, Entry{ID: id, Device: device, Inode: inode}})
-}
-
-// Retire records that the resource is gone, or was never made.
-func (r *Run) Retire(id int) error { return r.step(id, line{stepRetired, Entry{ID: id}}) }
-
-func (r *Run) step(id int, l line) error {
+// Made records, durably, what the made resources are (their Device and Inode),
+// so that nothing else is ever taken for them.
+func (r *Run) Made(entries ...Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := slices.IndexFunc(r.open, func(e Entry) bool { return e.ID == id })
-	if at < 0 {
-		return stateFault(fmt.Errorf("no open entry %d", id), r.dir)
+	lines := make([]line, len(entries))
+	for i, e := range entries {
+		if r.index(e.ID) < 0 {
+			return r.unknown(e.ID)
+		}
+		lines[i] = line{stepMade, Entry{ID: e.ID, Device: e.Device, Inode: e.Inode}}
 	}
-	if err := r.write(l); err != nil {
+	if err := r.write(lines, durable); err != nil {
 		return err
 	}
-	if l.Step == stepRetired {
-		r.open = slices.Delete(r.open, at, at+1)
-	} else {
-		r.open[at].Device, r.open[at].Inode = l.Device, l.Inode
+	for _, e := range entries {
+		at := &r.open[r.index(e.ID)]
+		at.Device, at.Inode = e.Device, e.Inode
 	}
 	return nil
 }
 
-// write appends one durable line. After a failed write the end of the file is
+// Retire records that a resource is gone, or was never made. It need not
+// outlive a loss of power: undoing what is gone does nothing.
+func (r *Run) Retire(id int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.index(id)
+	if at < 0 {
+		return r.unknown(id)
+	}
+	if err := r.write([]line{{stepRetired, Entry{ID: id}}}, !durable); err != nil {
+		return err
+	}
+	r.open = slices.Delete(r.open, at, at+1)
+	return nil
+}
+
+func (r *Run) index(id int) int {
+	return slices.IndexFunc(r.open, func(e Entry) bool { return e.ID == id })
+}
+
+func (r *Run) unknown(id int) error {
+	return stateFault(fmt.Errorf("no open entry %d", id), r.dir)
+}
+
+// durable lines are on the disk when write returns.
+const durable = true
+
+// write appends lines in one piece. After a failed write the end of the file is
 // unknown, and every later one fails.
-func (r *Run) write(l line) error {
+func (r *Run) write(lines []line, synced bool) error {
 	if r.err != nil {
 		return r.err
 	}
 	if r.file == nil {
 		return stateFault(os.ErrClosed, r.dir)
 	}
-	b, err := json.Marshal(l)
-	if err == nil {
-		_, err = r.file.Write(append(b, '\n'))
+	var text []byte
+	for _, l := range lines {
+		b, err := json.Marshal(l)
+		if err != nil {
+			return stateFault(err, r.dir)
+		}
+		text = append(append(text, b...), '\n')
 	}
-	if err == nil {
+	_, err := r.file.Write(text)
+	if err == nil && synced {
 		err = r.file.Sync()
 	}
 	if err != nil {

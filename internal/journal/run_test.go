@@ -30,11 +30,11 @@ func openTest(t *testing.T) (*Run, string) {
 
 func add(t *testing.T, r *Run, e Entry) int {
 	t.Helper()
-	id, err := r.Add(e)
+	added, err := r.Add(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return id
+	return added[0].ID
 }
 
 func must(t *testing.T, err error) {
@@ -90,7 +90,7 @@ func TestStepsAreOnDisk(t *testing.T) {
 	r, _ := openTest(t)
 	first := add(t, r, Entry{Kind: KindPlaceholder, Path: "/w/a"})
 	second := add(t, r, Entry{Kind: KindCgroup, Path: "/c/b"})
-	must(t, r.Made(second, 3, 4))
+	must(t, r.Made(Entry{ID: second, Device: 3, Inode: 4}))
 	must(t, r.Retire(first))
 	got, err := pending(filepath.Join(r.Dir(), journalFile))
 	must(t, err)
@@ -101,7 +101,7 @@ func TestStepsAreOnDisk(t *testing.T) {
 	if err := r.Retire(first); fault.CodeOf(err) != fault.PlatformState {
 		t.Errorf("retired twice: %v", err)
 	}
-	if err := r.Made(99, 1, 1); fault.CodeOf(err) != fault.PlatformState {
+	if err := r.Made(Entry{ID: 99, Device: 1, Inode: 1}); fault.CodeOf(err) != fault.PlatformState {
 		t.Errorf("an unknown entry: %v", err)
 	}
 	must(t, r.Retire(second))
