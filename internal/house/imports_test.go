@@ -27,12 +27,14 @@ internal/audit internal/journal internal/locale
 internal/ollama internal/config internal/approve internal/mcpserver
 internal/broker
 internal/cli
+internal/ollamatest
+internal/demo internal/bench
 cmd/* examples/*
 `
 
 // apart are packages that no program holds: tests and their doubles may import
 // everything, only tests import them.
-const apart = `internal/house internal/keepdeps internal/ollamatest`
+const apart = `internal/house internal/blackbox`
 
 // pure packages do no I/O. They import these packages of the standard library
 // and nothing else from outside the module.

@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"sunaba/internal/agent"
+	"sunaba/internal/broker"
+	"sunaba/policy"
+	"sunaba/sandbox"
+	"sunaba/tool"
+)
+
+// bare is the Worker's method that runs /usr/bin/true without any tool.
+const bare = "bare"
+
+// worker is the product's Handler with one method more.
+type worker struct {
+	sandbox.Handler
+	runner sandbox.Runner
+	root   string
+}
+
+// NewWorker makes the Handler of a Worker that is measured.
+func NewWorker(in sandbox.Inside) (sandbox.Handler, error) {
+	h, err := broker.NewWorker(in)
+	return worker{h, in.Runner, in.Policy.Workspace.Root}, err
+}
+
+// Handle answers "bare" itself and leaves the rest to the product.
+func (w worker) Handle(ctx context.Context, method string, params []byte) ([]byte, error) {
+	if method != bare {
+		return w.Handler.Handle(ctx, method, params)
+	}
+	image, err := os.Open("/usr/bin/true")
+	if err != nil {
+		return nil, err
+	}
+	defer image.Close()
+	dir, err := os.Open(w.root)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	o, err := w.runner.Run(ctx, sandbox.Command{
+		Image: image, Argv: []string{"true"}, Dir: dir, Output: sandbox.Limit{Head: 1 << 10, Tail: 1 << 10},
+	})
+	if err == nil && (!o.Ended || o.ExitCode != 0) {
+		err = errors.New("true is not true")
+	}
+	return []byte(`{}`), err
+}
+
+// withoutPlaceholders is the policy without protected names, all of which are
+// missing in an empty project.
+func (s *stage) withoutPlaceholders() policy.Effective {
+	e := s.policy
+	e.Protected = nil
+	return e
+}
+
+// setups measures sandbox.Start against a plain start of the same program,
+// and, where it is installed, against bubblewrap.
+func (s *stage) setups(ctx context.Context) ([]figure, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	without := s.withoutPlaceholders()
+	start := func() (time.Duration, error) {
+		began := time.Now()
+		box, err := sandbox.Start(ctx, sandbox.Options{Policy: without})
+		took := time.Since(began)
+		if err != nil {
+			return 0, err
+		}
+		return took, box.Close()
+	}
+	whole := func() error {
+		box, err := sandbox.Start(ctx, sandbox.Options{Policy: without})
+		if err != nil {
+			return err
+		}
+		return box.Close()
+	}
+	plain := timed(func() error { return exec.CommandContext(ctx, self, Nothing).Run() })
+	wrapped := timed(func() error {
+		return exec.CommandContext(ctx, "bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc",
+			"--dev", "/dev", "--tmpfs", "/tmp", "true").Run()
+	})
+	const rounds, bwrapAim = 25, "ratio <= 1"
+	var out []figure
+	for _, f := range []struct {
+		name        string
+		ours, floor act
+		against     string
+		aim         string
+	}{
+		{"Start to ready", start, plain, "the same program started plainly, to its end", "ours <= 10 ms"},
+		{"Start to ready, first call, with placeholders", s.firstCall(ctx), plain, "the same", ""},
+		{"Start, then Close", timed(whole), wrapped, "bwrap --unshare-all …, to the end of true", bwrapAim},
+	} {
+		if _, err := exec.LookPath("bwrap"); err != nil && f.aim == bwrapAim {
+			f.floor, f.against = f.ours, "itself: bubblewrap is not installed"
+		}
+		ours, floor, err := inTurns(rounds, f.ours, f.floor)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, figure{f.name, ours, floor, f.against, f.aim})
+	}
+	return out, nil
+}
+
+// firstCall opens a Task's box the broker's way: with the audit, the journal
+// and placeholders for protected names that do not exist.
+func (s *stage) firstCall(ctx context.Context) act {
+	return func() (time.Duration, error) {
+		box := s.broker.Open("session", "task")
+		began := time.Now()
+		r, err := box.Call(ctx, agent.Call{Name: tool.ListFiles, Arguments: arguments(map[string]any{"path": "."})})
+		took := time.Since(began)
+		if err == nil && !r.OK {
+			err = fmt.Errorf("%s: %v", r.Error.Code, r.Error.Args)
+		}
+		return took, errors.Join(err, box.Close())
+	}
+}
+
+// commands measures one command in a sandbox that stands.
+func (s *stage) commands(ctx context.Context) (_ []figure, err error) {
+	box, err := sandbox.Start(ctx, sandbox.Options{Policy: s.withoutPlaceholders()})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, box.Close()) }()
+	inside := func() error {
+		_, err := box.Call(ctx, bare, nil)
+		return err
+	}
+	tools := s.broker.Open("session", "task")
+	defer func() { err = errors.Join(err, tools.Close()) }()
+	call := agent.Call{Name: tool.RunCommand, Arguments: arguments(map[string]any{"argv": []string{"true"}})}
+	asTool := func() error {
+		r, err := tools.Call(ctx, call)
+		if err == nil && !r.OK {
+			err = fmt.Errorf("%s: %v", r.Error.Code, r.Error.Args)
+		}
+		return err
+	}
+	plain := func() error {
+		_, err := exec.CommandContext(ctx, "/usr/bin/true").CombinedOutput()
+		return err
+	}
+	const rounds, times = 15, 10
+	var out []figure
+	for _, f := range []struct {
+		name string
+		ours func() error
+		aim  string
+	}{{"run and capture true", inside, "ratio <= 1.5"}, {"run_command true, judged and recorded", asTool, ""}} {
+		ours, floor, err := inTurns(rounds, each(times, f.ours), each(times, plain))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, figure{f.name, ours, floor, "plain fork, exec and capture", f.aim})
+	}
+	return out, nil
+}
