@@ -83,16 +83,23 @@ func (a *attempt) judge(ctx context.Context, name, call string, fitted json.RawM
 	return answer, a.failed(name, *r.Error)
 }
 
-// subject is the path a call is about, for the report.
+// subject is the path, or the program, a call is about, for the report.
 func subject(fitted json.RawMessage) string {
-	var c struct{ Path, From string }
-	if json.Unmarshal(fitted, &c) != nil {
+	var c struct {
+		Path, From string
+		Argv       []string
+	}
+	switch {
+	case json.Unmarshal(fitted, &c) != nil:
 		return ""
-	}
-	if c.Path == "" {
+	case c.Path != "":
+		return c.Path
+	case c.From != "":
 		return c.From
+	case len(c.Argv) > 0:
+		return c.Argv[0]
 	}
-	return c.Path
+	return ""
 }
 
 func (a *attempt) refusedEvent(ctx context.Context, name string, code fault.Code) error {

@@ -3,6 +3,7 @@ package agent
 import (
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ type report struct {
 	changes  []change
 	commands []command
 	refusals []refusal
-	last     *refusal // the last attempt to change something, if it failed
+	failures []refusal // attempts to change something that failed and were not made good
 }
 
 type change struct {
@@ -34,36 +35,48 @@ type command struct {
 }
 
 type refusal struct {
-	path string
-	code fault.Code
+	path        string
+	code        fault.Code
+	tool, where string // which call it was; not told
 }
 
-// add takes in the result of one call. where is the path the call named.
+// add takes in the result of one call. where is the path, or the
+// program, the call named.
 func (p *report) add(name, where string, r tool.Result) {
 	for _, e := range r.Effects {
 		switch {
 		case e.Kind == tool.EffectExecute:
-			p.ran(e)
+			p.ran(e, where)
 		case e.Changed && (e.Kind == tool.EffectWrite || e.Kind == tool.EffectDelete):
 			p.changed(change{e.Path, e.Kind == tool.EffectDelete})
 		}
 	}
 	if r.OK || r.Error == nil {
 		if !reads(name) {
-			p.last = nil
+			p.madeGood(name, where)
 		}
 		return
 	}
-	f := refusal{target(*r.Error), r.Error.Code}
+	f := refusal{path: target(*r.Error), code: r.Error.Code, tool: name, where: where}
 	if f.path == "" {
 		f.path = where
 	}
-	if isDenial(f.code) {
+	switch {
+	case isDenial(f.code):
 		p.refused(f)
+	case !reads(name):
+		p.madeGood(name, where) // only the newest failure of one thing counts
+		p.failures = append(p.failures, f)
 	}
-	if !reads(name) {
-		p.last = &f
-	}
+}
+
+// madeGood forgets the failures of what has succeeded now: of the same path by
+// whichever tool, or of a command by a command.
+func (p *report) madeGood(name, where string) {
+	where = path.Clean(where)
+	p.failures = slices.DeleteFunc(p.failures, func(f refusal) bool {
+		return path.Clean(f.where) == where && (where != "." || f.tool == name)
+	})
 }
 
 func (p *report) changed(c change) {
@@ -76,8 +89,13 @@ func (p *report) changed(c change) {
 	p.changes = append(p.changes, c)
 }
 
-func (p *report) ran(e tool.Effect) {
-	c := command{path.Base(filepath.ToSlash(e.Argv0)), e.ExitCode, 1}
+// ran books a command under the name it was asked for by; a command line has
+// none but the shell's.
+func (p *report) ran(e tool.Effect, asked string) {
+	if asked == "" {
+		asked = path.Base(filepath.ToSlash(e.Argv0))
+	}
+	c := command{asked, e.ExitCode, 1}
 	for i, old := range p.commands {
 		if old.name == c.name {
 			c.times += old.times
@@ -90,7 +108,7 @@ func (p *report) ran(e tool.Effect) {
 
 func (p *report) refused(f refusal) {
 	for _, old := range p.refusals {
-		if old == f {
+		if old.path == f.path && old.code == f.code {
 			return
 		}
 	}
@@ -128,9 +146,9 @@ func (p *report) text(texts Texts, root string) string {
 	block(len(p.refusals), func(i int) (string, fault.Args) {
 		return p.refusals[i].line("report.refused", root)
 	})
-	if p.last != nil && !isDenial(p.last.code) {
-		block(1, func(int) (string, fault.Args) { return p.last.line("report.failed", root) })
-	}
+	block(len(p.failures), func(i int) (string, fault.Args) {
+		return p.failures[i].line("report.failed", root)
+	})
 	if b.Len() == 0 {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sunaba/internal/audit"
 )
@@ -30,6 +31,12 @@ func (s *stage) before(ctx context.Context, shell, probe string, d *door) error 
 	}
 	if err := exec.CommandContext(ctx, probe, "connect", d.address()).Run(); err != nil {
 		return err
+	}
+	for range 200 { // the door counts a visit only once it has let it in
+		if d.visits.Load() > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	if d.visits.Load() == 0 {
 		return errors.New("the network cannot be reached even without the sandbox")

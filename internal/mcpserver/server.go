@@ -112,7 +112,7 @@ func (s *Server) protocol(version string) *mcp.Server {
 	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
 	caps.AddExtension(tasksExtension, nil)
 	m := mcp.NewServer(&mcp.Implementation{
-		Name: "sunaba", Title: s.texts.Text("run.title", nil), Version: version,
+		Name: "sunaba", Title: "Sunaba", Version: version,
 	}, &mcp.ServerOptions{
 		Instructions: s.texts.Text("run.instructions", nil),
 		Capabilities: caps,
@@ -132,7 +132,10 @@ func (s *Server) protocol(version string) *mcp.Server {
 const listTTL = 5 * time.Minute
 
 // lineLimit is the most bytes one JSON-RPC message may have: images in base64,
-// text with every character escaped, and the envelope.
+// text with every character escaped, and the envelope. A message in which every
+// image is permitted but all together are not still fits: it is refused with a
+// sentence that says so, not as a line that nobody read.
 func (s *Server) lineLimit() int64 {
-	return s.limits.MaxRequestBytes/3*4 + maxRequestText + 256<<10
+	images := max(s.limits.MaxRequestBytes, int64(s.limits.MaxImages)*s.limits.MaxImageBytes)
+	return images/3*4 + maxRequestText + 256<<10
 }
