@@ -184,6 +184,13 @@ func (r *Rules) DeniedBeneath(dir string) (target string, denied bool) {
 	return "", false
 }
 
+// DeniedBeneathFolded is DeniedBeneath for a volume that does not tell upper
+// from lower case: every spelling of dir counts (C-66).
+func (r *Rules) DeniedBeneathFolded(dir string) (target string, denied bool) {
+	rule, denied := r.folded.DenyBeneath(fold(dir))
+	return rule.Target, denied
+}
+
 // Logical maps a name spelled through the configured path of a root onto the
 // resolved root; the longest configured path wins. Other names stay.
 func (r *Rules) Logical(name string) string {

@@ -339,3 +339,26 @@ func TestLayersOnlyNarrow(t *testing.T) {
 		}
 	})
 }
+
+// TestDeniedBeneathInAnyCase: on a volume that folds case, a directory is held
+// in place under each of its spellings; on others each is a name of its own.
+func TestDeniedBeneathInAnyCase(t *testing.T) {
+	e := Effective{
+		Profile: "development",
+		Roots:   []Root{{Path: "/w", Logical: "/w", Kind: RootWorkspace, Capability: scope.All}},
+		Scope:   &Narrowing{Deny: []scope.Rule{{Target: "/w/cfg/.secret", Permission: scope.Read, Recursive: true}}},
+	}
+	r, err := e.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]struct{ exact, folded bool }{
+		"/w/cfg": {true, true}, "/w/CFG": {false, true}, "/w/cfgs": {false, false},
+	} {
+		_, exact := r.DeniedBeneath(dir)
+		_, folded := r.DeniedBeneathFolded(dir)
+		if exact != want.exact || folded != want.folded {
+			t.Errorf("%s: exact %v, folded %v, want %+v", dir, exact, folded, want)
+		}
+	}
+}

@@ -11,3 +11,11 @@ func (s *Scope) DenyBeneath(dir string) (Rule, bool) {
 	}
 	return *own.denyBeneath, true
 }
+
+// AllowBeneath reports whether the target of an allow rule, existing or not,
+// lies strictly beneath dir. A search that starts at such a directory may pass
+// through it, though nothing of it may be read (S0-87, S0-88).
+func (s *Scope) AllowBeneath(dir string) bool {
+	own, ok := s.visit(dir, func(*node, bool) {})
+	return ok && own != nil && own.allowBeneath
+}

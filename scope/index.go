@@ -15,6 +15,9 @@ type verdict struct {
 }
 
 func (v verdict) join(w verdict) verdict {
+	if w == (verdict{}) { // most nodes only lead to others
+		return v
+	}
 	v.allow = max(v.allow, w.allow)
 	v.del = v.del || w.del
 	if v.deny == None || w.deny != None && w.deny < v.deny {
@@ -54,7 +57,8 @@ type node struct {
 
 	allow, deny []Rule // the rules of exactly this target
 
-	denyBeneath *Rule // the first deny rule strictly beneath, by target
+	denyBeneath  *Rule // the first deny rule strictly beneath, by target
+	allowBeneath bool  // an allow rule's target lies strictly beneath
 }
 
 // child returns the node of the given name, made if it is missing.

@@ -86,6 +86,48 @@ func TestDenyBeneathFindsTheFirstTarget(t *testing.T) {
 	})
 }
 
+// Covers: S0-87
+func TestAllowBeneath(t *testing.T) {
+	law(t, func(t *rapid.T, rs rules, s *Scope, path string) {
+		want := slices.ContainsFunc(rs.allow, func(r Rule) bool {
+			return r.Target != path && covers(Rule{Target: path, Recursive: true}, r.Target)
+		})
+		if got := s.AllowBeneath(path); got != want {
+			t.Fatalf("AllowBeneath(%s) = %v, want %v", path, got, want)
+		}
+	})
+}
+
+// A Scope gives back the rules it was made of; a Scope of them is the same one.
+//
+// Covers: S0-06, S0-37
+func TestRulesAreGivenBack(t *testing.T) {
+	law(t, func(t *rapid.T, rs rules, s *Scope, path string) {
+		allow, deny := s.Rules()
+		if len(allow) != len(rs.allow) || len(deny) != len(rs.deny) {
+			t.Fatalf("%d and %d rules came back, made of %d and %d", len(allow), len(deny), len(rs.allow), len(rs.deny))
+		}
+		for i := range allow {
+			if !slices.Contains(rs.allow, allow[i]) || i > 0 && allow[i-1].Target > allow[i].Target {
+				t.Fatalf("%+v", allow)
+			}
+		}
+		again := compile(t, rules{allow, deny})
+		if got, want := again.CapabilityAt(path), s.CapabilityAt(path); got != want {
+			t.Fatalf("the Scope made of them gives %v, was %v", got, want)
+		}
+		if len(allow) > 0 { // copies
+			allow[0].Permission = None
+			if again, _ := s.Rules(); again[0].Permission == None {
+				t.Fatal("a caller can change the rules")
+			}
+		}
+	})
+	if allow, deny := (*Scope)(nil).Rules(); allow != nil || deny != nil {
+		t.Error("a nil Scope has rules")
+	}
+}
+
 func TestExplainNamesWhatDecides(t *testing.T) {
 	law(t, func(t *rapid.T, rs rules, s *Scope, path string) {
 		e := s.Explain(path)

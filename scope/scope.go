@@ -75,10 +75,11 @@ func (n *node) add(recursive bool, v verdict) {
 	}
 }
 
-// summarize tells every node the first deny rule beneath it.
+// summarize tells every node what rules there are beneath it.
 func (n *node) summarize() {
 	for _, c := range n.children {
 		c.summarize()
+		n.allowBeneath = n.allowBeneath || c.allowBeneath || len(c.allow) > 0
 		beneath := c.denyBeneath
 		if len(c.deny) > 0 {
 			beneath = &c.deny[0]
@@ -116,14 +117,27 @@ func (s *Scope) visit(path string, f func(n *node, near bool)) (own *node, ok bo
 // at joins every rule that covers path; nothing covers a path that is not
 // absolute and clean.
 func (s *Scope) at(path string) verdict {
-	var v verdict
-	_, ok := s.visit(path, func(n *node, near bool) {
+	volume, walk := split(path)
+	if s == nil || !walk.ok {
+		return verdict{}
+	}
+	// This is visit without the calls: every file access comes through here.
+	v := s.root.deep
+	n := s.root.children[volume]
+	for n != nil {
+		name := walk.next()
 		v = v.join(n.deep)
-		if near {
+		if walk.rest == "" {
 			v = v.join(n.flat)
 		}
-	})
-	if !ok {
+		if name == "" {
+			break
+		}
+		n = n.children[name]
+	}
+	for walk.next() != "" { // beyond the last rule only the spelling matters
+	}
+	if !walk.ok {
 		return verdict{}
 	}
 	return v
@@ -150,6 +164,27 @@ func (s *Scope) IsWritable(path string) bool { return s.PermissionAt(path) >= Wr
 // deny write clears W and D, deny read clears all four. (C-04, SD-03, SD-04)
 func (s *Scope) CapabilityAt(path string) Capability {
 	return s.at(path).capability()
+}
+
+// Rules returns copies of the rules the Scope was made of, sorted by target;
+// rules of one target keep their order. (S0-06, S0-37)
+func (s *Scope) Rules() (allow, deny []Rule) {
+	if s == nil {
+		return nil, nil
+	}
+	var collect func(n *node)
+	collect = func(n *node) {
+		allow = append(allow, n.allow...)
+		deny = append(deny, n.deny...)
+		for _, c := range n.children {
+			collect(c)
+		}
+	}
+	collect(&s.root)
+	byTarget := func(a, b Rule) int { return strings.Compare(a.Target, b.Target) }
+	slices.SortStableFunc(allow, byTarget)
+	slices.SortStableFunc(deny, byTarget)
+	return allow, deny
 }
 
 // Explanation names the rules that cover a path, the deciding one first: the

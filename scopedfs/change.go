@@ -159,12 +159,24 @@ func (f *FS) Remove(asked string) (Outcome, error) {
 // become what a rule denies.
 func (f *FS) unpinned(op string, p, to *place) error {
 	for _, at := range []*place{p, to} {
-		if target, denied := f.rules.DeniedBeneath(at.Canonical); denied {
+		if target, denied := f.deniedBeneath(at); denied {
 			why := f.rules.Why(target, scope.W|scope.D)
 			return at.fail(op, fault.FSDeniedBeneath, "target", target, "rule", why["rule"], "source", why["source"])
 		}
 	}
 	return nil
+}
+
+// deniedBeneath asks the rules about p, on a volume that folds case also about
+// every other spelling of it.
+func (f *FS) deniedBeneath(p *place) (target string, denied bool) {
+	if target, denied = f.rules.DeniedBeneath(p.Canonical); denied {
+		return target, denied
+	}
+	if by, ok := f.rules.(beneathFolder); ok && (p.dir == none || f.folds(p.dir)) {
+		return by.DeniedBeneathFolded(p.Canonical)
+	}
+	return "", false
 }
 
 // Rename moves a file, a link itself, or a directory with all it holds. It

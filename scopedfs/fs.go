@@ -63,6 +63,12 @@ type folder interface {
 	CapabilityFolded(path string) scope.Capability
 }
 
+// beneathFolder is what Rules may offer for such volumes: DeniedBeneath for
+// every case in which dir can be written.
+type beneathFolder interface {
+	DeniedBeneathFolded(dir string) (target string, denied bool)
+}
+
 // passage is what Rules may offer for directories that may not be read but lead
 // to what may be read: a search passes through them (S0-87, S0-88).
 type passage interface {

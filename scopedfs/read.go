@@ -142,6 +142,12 @@ func (f *FS) stat(op, path string, follow bool) (info fs.FileInfo, at Path, err 
 	return info, at, err
 }
 
+// Allows tells whether the rules grant need on what path leads to, existing or
+// not: nil, or the refusal an act with that need would meet. Nothing is touched.
+func (f *FS) Allows(path string, need scope.Capability) error {
+	return f.at("judge", path, true, use{need: need}, func(*place) error { return nil })
+}
+
 // Readlink returns what the link at path says, which may lead anywhere.
 func (f *FS) Readlink(path string) (target string, at Path, err error) {
 	const op = "readlink"

@@ -15,7 +15,11 @@ import (
 // everything. A deny holds for every spelling that looks the same, and, on
 // volumes that fold case, for every case; an allow never does (C-66).
 func FromScope(s *scope.Scope) Rules {
-	return scoped{s, respelled(s, norm.NFC.String), respelled(s, fold)}
+	r := scoped{Scope: s, composed: respelled(s, norm.NFC.String), folded: respelled(s, fold)}
+	if allow, _ := s.Rules(); len(allow) > 0 {
+		r.allows = allow[0].Source
+	}
+	return r
 }
 
 // respelled is the denies of s alone, on names as spell maps them.
@@ -33,6 +37,7 @@ func respelled(s *scope.Scope, spell func(string) string) *scope.Scope {
 type scoped struct {
 	*scope.Scope
 	composed, folded *scope.Scope // the denies alone
+	allows           string       // where the allow rules begin
 }
 
 // fold maps the spellings that a case-folding volume takes for one name, and
@@ -59,7 +64,7 @@ func (s scoped) CapabilityFolded(path string) scope.Capability {
 }
 
 func (s scoped) Why(path string, lacking scope.Capability) fault.Args {
-	why := fault.Args{"path": path, "rule": "scope.allow", "source": ""}
+	why := fault.Args{"path": path, "rule": "scope.allow", "source": s.allows}
 	found := s.Explain(path)
 	if len(found.Deny) == 0 { // perhaps one by another spelling
 		found.Deny = s.composed.Explain(norm.NFC.String(path)).Deny
@@ -83,5 +88,14 @@ func (s scoped) Why(path string, lacking scope.Capability) fault.Args {
 
 func (s scoped) DeniedBeneath(dir string) (target string, denied bool) {
 	rule, denied := s.DenyBeneath(dir)
+	if !denied && !isASCII(dir) {
+		rule, denied = s.composed.DenyBeneath(norm.NFC.String(dir))
+	}
+	return rule.Target, denied
+}
+
+// DeniedBeneathFolded is DeniedBeneath for every case of dir.
+func (s scoped) DeniedBeneathFolded(dir string) (target string, denied bool) {
+	rule, denied := s.folded.DenyBeneath(fold(dir))
 	return rule.Target, denied
 }

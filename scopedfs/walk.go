@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"strconv"
+	"syscall"
 
 	"sunaba/fault"
 	"sunaba/scope"
@@ -55,6 +56,11 @@ func (e WalkEntry) place() *place {
 // maxOpen bounds how many directories a Walk keeps open at a time; the others
 // on the way down are opened again when it comes back.
 const maxOpen = 64
+
+// maxWalked is how long a path may get, in bytes: a Walk keeps the path of every
+// directory on the way down, so that without a bound a few thousand nested
+// directories would take gigabytes. The system's own calls end at 4 KiB.
+const maxWalked = 16 << 10
 
 // level is one directory on the way down.
 type level struct {
@@ -220,6 +226,9 @@ func (l *level) entry(n name, depth int) (WalkEntry, bool) {
 
 // down opens the directory e of l and reads it.
 func (f *FS) down(l *level, e WalkEntry) (*level, error) {
+	if len(e.Path) > maxWalked {
+		return nil, syscall.ENAMETOOLONG
+	}
 	dir, err := onHandle(l.dir).openDir(e.Name(), e.Path)
 	if err != nil {
 		return nil, err

@@ -263,7 +263,7 @@ func (f *FS) writeNew(op string, p *place, data []byte, out *Outcome) (err error
 		return nil
 	}
 	if n, err := p.dir.lookup(p.name); err == nil && n.same(ours) {
-		err = p.dir.unlink(p.name)
+		_ = p.dir.unlink(p.name) // errMoved says more
 	}
 	return errMoved
 }
