@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"sunaba/fault"
 	"sunaba/internal/screen"
@@ -40,7 +43,7 @@ func apply(ctx context.Context, std Streams, path string, yes bool) int {
 	channel := "yes"
 	if !yes {
 		channel = "terminal"
-		if err := c.ask(std); err != nil {
+		if err := c.ask(ctx, std); err != nil {
 			t.report(std.Err, err)
 			return exitDeclined
 		}
@@ -66,7 +69,7 @@ func (c *candidate) present(ctx context.Context, w io.Writer, out outside) (chan
 	var p screen.Page
 	p.Text(c.text("apply.title", "path", c.settings.Path))
 	c.sections(&p)
-	c.warningSection(ctx, &p, out)
+	c.warningSection(ctx, &p, out, c.unfit(ctx, out)...)
 	list, applied := c.differences()
 	switch {
 	case !applied:
@@ -83,13 +86,26 @@ func (c *candidate) present(ctx context.Context, w io.Writer, out outside) (chan
 	return changed, p.Write(w, screen.Coloured(w))
 }
 
+// unfit says why the server would not start on this machine: what cannot be
+// enforced here may be applied, but not without knowing it.
+func (c *candidate) unfit(ctx context.Context, out outside) []string {
+	if out.Platform == nil {
+		return nil
+	}
+	lines, ok := out.Platform.Lines(ctx)
+	if ok {
+		return nil
+	}
+	return []string{c.text("view.unfit") + "\n" + strings.Join(lines, "\n")}
+}
+
 // codeLetters are hard to take for one another.
 const codeLetters = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 // ask shows a short random code and waits until the person has typed it, so
-// that neither a habit nor a program answers (C-88). The error has code
-// policy.declined.
-func (c *candidate) ask(std Streams) error {
+// that neither a habit nor a program answers (C-88). An interrupt is a no like
+// any other. The error has code policy.declined.
+func (c *candidate) ask(ctx context.Context, std Streams) error {
 	decline := func(reason string) error { return fault.New(fault.PolicyDeclined, "apply", "reason", reason) }
 	if !screen.Terminal(std.In) || !screen.Terminal(std.Out) {
 		return decline("terminal")
@@ -101,13 +117,30 @@ func (c *candidate) ask(std Streams) error {
 	for i, b := range code {
 		code[i] = codeLetters[int(b)%len(codeLetters)] // 32 letters: no bias
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	fmt.Fprint(std.Out, "\n"+c.text("apply.question", "code", string(code))+" ")
-	answer, err := bufio.NewReader(io.LimitReader(std.In, 256)).ReadString('\n')
+	type line struct {
+		text string
+		err  error
+	}
+	answered := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReader(io.LimitReader(std.In, 256)).ReadString('\n')
+		answered <- line{text, err}
+	}()
+	var answer line
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(std.Out)
+		return decline("interrupted")
+	case answer = <-answered:
+	}
 	switch {
-	case err != nil:
+	case answer.err != nil:
 		fmt.Fprintln(std.Out)
 		return decline("eof")
-	case !strings.EqualFold(strings.TrimSpace(answer), string(code)):
+	case !strings.EqualFold(strings.TrimSpace(answer.text), string(code)):
 		return decline("answer")
 	}
 	return nil

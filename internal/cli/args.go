@@ -35,46 +35,57 @@ var (
 )
 
 // parse reads the arguments. A path that is spelled like a former command is
-// written with a directory: ./serve.
+// written with a directory: ./serve. The path is returned beside what is wrong
+// as well, which is told in the language of that configuration (I18N-06).
 func parse(args []string) (c command, wrong *fault.Error) {
 	var words []string
-	options := true
+	former, options := "", true
 	for _, a := range args {
+		var e *fault.Error
 		switch {
 		case options && a == "--":
 			options = false
 		case options && strings.HasPrefix(a, "-"):
-			if wrong := c.option(a); wrong != nil {
-				return c, wrong
-			}
+			e = c.option(a)
 		case a == "":
-			return c, fault.New(fault.UsageArguments, "cli", "argument", `""`)
+			e = fault.New(fault.UsageArguments, "cli", "argument", `""`)
+		case options && former == "" && len(words) == 0 && slices.Contains(removedWords, a):
+			former = a
 		default:
 			words = append(words, a)
 		}
-	}
-	if c.verb == verbHelp || c.verb == verbVersion {
-		return c, nil
-	}
-	if len(words) > 0 {
-		switch {
-		case words[0] == "apply":
-			c.verb, words = verbApply, words[1:]
-		case words[0] == "show":
-			c.verb, words = verbShow, words[1:]
-		case options && slices.Contains(removedWords, words[0]):
-			return c, removed(words[0], words[0])
+		if wrong == nil {
+			wrong = e
 		}
 	}
-	switch {
-	case len(words) > 1:
-		return c, fault.New(fault.UsageArguments, "cli", "argument", words[1])
-	case c.yes && c.verb != verbApply:
-		return c, fault.New(fault.UsageArguments, "cli", "argument", "--yes")
-	case len(words) == 1:
+	asked := c.verb
+	if len(words) > 0 {
+		switch words[0] {
+		case "apply":
+			c.verb, words = verbApply, words[1:]
+		case "show":
+			c.verb, words = verbShow, words[1:]
+		}
+	}
+	if len(words) > 0 {
 		c.path = words[0]
 	}
-	return c, nil
+	switch {
+	case asked != verbServe: // help and version need no more
+		c.verb = asked
+	case wrong != nil:
+	case former != "":
+		wrong = removed(former, former)
+	case len(words) > 1:
+		extra := words[1]
+		if c.verb == verbServe && !strings.ContainsAny(words[0], `./\`) {
+			extra, c.path = words[0], words[1] // a misspelt command rather than a path
+		}
+		wrong = fault.New(fault.UsageArguments, "cli", "argument", extra)
+	case c.yes && c.verb != verbApply:
+		wrong = fault.New(fault.UsageArguments, "cli", "argument", "--yes")
+	}
+	return c, wrong
 }
 
 func (c *command) option(a string) *fault.Error {

@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"time"
 
 	"sunaba/internal/audit"
+	"sunaba/policy"
 )
 
 // ModelProbe asks whether the configured model can be used. For apply and show
@@ -16,9 +16,10 @@ type ModelProbe interface {
 }
 
 // PlatformState tells, line by line in the catalogue's language, what this
-// machine can enforce.
+// machine can enforce; ok is false when the lines say why the server would not
+// start here.
 type PlatformState interface {
-	Lines(ctx context.Context) []string
+	Lines(ctx context.Context) (lines []string, ok bool)
 }
 
 // ApplyRecorder writes the audit record of one apply. When it fails, nothing
@@ -45,7 +46,7 @@ type auditFile struct {
 }
 
 func (a auditFile) Record(event string, fields map[string]string) error {
-	if err := os.MkdirAll(a.stateDir, 0o700); err != nil {
+	if _, err := policy.MakeStateDir(); err != nil {
 		return err
 	}
 	log, err := audit.Open(filepath.Join(a.stateDir, "log"), time.Now(), audit.NewRedactor(a.secrets...))

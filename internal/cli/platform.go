@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"sunaba/fault"
 	"sunaba/policy"
@@ -15,21 +16,34 @@ type platform struct {
 	policy policy.Effective
 }
 
-// Lines returns one line for each mechanism, or what is missing.
-func (p platform) Lines(ctx context.Context) []string {
+// Lines returns one line for each mechanism, or what is missing and what helps.
+func (p platform) Lines(ctx context.Context) (lines []string, ok bool) {
 	mechanisms, err := preflight(ctx, p.policy)
 	if err != nil {
-		return []string{p.platformFault(err)}
+		return strings.Split(p.platformFault(err), "\n"), false
 	}
-	lines := make([]string, len(mechanisms))
+	lines = make([]string, len(mechanisms))
 	for i, m := range mechanisms {
-		state := "platform.full"
-		if !m.Full {
-			state = "platform.weaker"
-		}
-		lines[i] = p.text(state, "name", m.Name, "detail", m.Detail)
+		lines[i] = p.mechanism(m)
 	}
-	return lines
+	return lines, true
+}
+
+// mechanism prints one mechanism in the catalogue's language. One that the
+// catalogue does not know is printed in its own words.
+func (p platform) mechanism(m sandbox.Mechanism) string {
+	known := func(key, otherwise string) string {
+		if text := p.text(key, "detail", m.Detail); text != key {
+			return text
+		}
+		return otherwise
+	}
+	word := strings.ReplaceAll(m.Name, " ", "_")
+	name := known("platform.name."+word, m.Name)
+	if m.Full {
+		return p.text("platform.full", "name", name, "detail", m.Detail)
+	}
+	return p.text("platform.weaker", "name", name, "detail", known("platform.weak."+word, m.Detail))
 }
 
 // preflight makes the policy's sandbox once and takes it down again (S1-095,

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sunaba/fault"
 	"sunaba/internal/config"
 	"sunaba/internal/locale"
 	"sunaba/policy"
@@ -23,6 +24,14 @@ type candidate struct {
 	notYet   error            // why applied is nil
 }
 
+// placedError is what the setting at a place in the configuration leads to.
+type placedError struct {
+	place string // file:line:column, "" when no file sets it
+	error
+}
+
+func (e placedError) Unwrap() error { return e.error }
+
 // prepare runs the validation that serve, apply and show share. The texts are
 // usable in any case.
 func prepare(path string) (*candidate, texts, error) {
@@ -32,6 +41,9 @@ func prepare(path string) (*candidate, texts, error) {
 	}
 	catalog, err := locale.Load(s.Application.Language)
 	if err != nil {
+		if fault.CodeOf(err) == fault.LocaleMissing { // other errors name the language file
+			err = placedError{s.At("application.language").String(), err}
+		}
 		return nil, textsIn(""), err
 	}
 	c := &candidate{texts: texts{catalog}, settings: s}

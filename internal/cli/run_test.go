@@ -12,6 +12,7 @@ import (
 	"sunaba/internal/config"
 	"sunaba/internal/screen"
 	"sunaba/policy"
+	"sunaba/sandbox"
 )
 
 // Covers: S1-080
@@ -71,5 +72,45 @@ func TestModelIsOnlyAWarning(t *testing.T) {
 	if err := p.Write(&out, false); err != nil || !strings.Contains(out.String(), "! ") ||
 		!strings.Contains(out.String(), `x\ny`) || !strings.Contains(out.String(), "llm.model_missing") {
 		t.Errorf("got %q %v", out.String(), err)
+	}
+}
+
+type machine bool
+
+func (m machine) Lines(context.Context) ([]string, bool) {
+	return []string{"user namespaces are missing", "  the remedy"}, bool(m)
+}
+
+// What this machine cannot enforce is said before it is applied, with the
+// remedy; where all is well nothing is said.
+func TestApplyTellsWhatCannotBeEnforcedHere(t *testing.T) {
+	for _, fit := range []machine{true, false} {
+		c := &candidate{texts: textsIn("en"), settings: &config.Settings{}, resolved: &policy.Resolution{}, notYet: fault.New(fault.PolicyNotApplied, "load", "reason", "never")}
+		var out bytes.Buffer
+		if _, err := c.present(t.Context(), &out, outside{Platform: fit}); err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(out.String(), "! The server would not start") && strings.Contains(out.String(), "the remedy"); said == bool(fit) {
+			t.Errorf("fit %t:\n%s", fit, out.String())
+		}
+	}
+}
+
+// Every mechanism this system has is told in every language; a new one is not
+// lost before it has texts.
+func TestMechanismsHaveTexts(t *testing.T) {
+	for _, id := range []string{"en", "ja", "zh-CN"} {
+		p := platform{texts: textsIn(id)}
+		for _, name := range []string{"namespaces", "landlock", "seccomp", "process limit", "memory limit"} {
+			for _, full := range []bool{true, false} {
+				m := sandbox.Mechanism{Name: name, Full: full, Detail: "version 7"}
+				if line := p.mechanism(m); strings.Contains(line, "platform.") || strings.Contains(line, "{") {
+					t.Errorf("%s: %s", id, line)
+				}
+			}
+		}
+		if line := p.mechanism(sandbox.Mechanism{Name: "new thing", Detail: "half"}); !strings.Contains(line, "new thing") || !strings.Contains(line, "half") {
+			t.Errorf("%s: %s", id, line)
+		}
 	}
 }

@@ -95,7 +95,8 @@ func (c *candidate) entrySection(p *screen.Page, e *policy.Effective) {
 		if x.Shell {
 			shell = c.text("view.shell")
 		}
-		p.Row(screen.Plain, x.Alias, shell, arrow(x.Logical, x.Path), x.Source)
+		p.Row(screen.Plain, x.Alias, shell, arrow(x.Logical, x.Path))
+		p.Row(screen.Plain, "", "", x.Source)
 		p.Row(screen.Plain, "", "", "SHA-256 "+x.Identity.SHA256)
 		if x.RuntimeRoot != "" {
 			p.Row(screen.Plain, "", "", c.text("view.runtime_root", "path", x.RuntimeRoot))
@@ -155,8 +156,9 @@ func (c *candidate) protectedSection(p *screen.Page, e *policy.Effective) {
 
 // warningSection lists what a person should know first; it asks the model
 // server, which need not answer.
-func (c *candidate) warningSection(ctx context.Context, p *screen.Page, out outside) {
-	var lines []string
+// more are further warnings.
+func (c *candidate) warningSection(ctx context.Context, p *screen.Page, out outside, more ...string) {
+	lines := slices.Clone(more)
 	for _, w := range c.settings.Warnings {
 		lines = append(lines, c.problem(w))
 	}

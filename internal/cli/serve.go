@@ -39,16 +39,17 @@ func serve(ctx context.Context, std Streams, path string) int {
 		t.reportChanges(std.Err, c)
 		return exitInvalid
 	}
-	probed := make(chan error, 1)
-	go func() { // the kernel sets a sandbox up while the disk syncs
-		_, err := preflight(ctx, c.resolved.Effective)
-		probed <- err
-	}()
+	// Before the preflight: it must not meet placeholders that are about to go.
 	recovered, err := journal.Recover(c.stateDir, nil)
 	if err != nil {
 		t.report(std.Err, err)
 		return exitInvalid
 	}
+	probed := make(chan error, 1)
+	go func() { // the kernel sets a sandbox up while the disk syncs
+		_, err := preflight(ctx, c.resolved.Effective)
+		probed <- err
+	}()
 	s, err := openServer(c, std.Err, recovered)
 	if err != nil {
 		t.report(std.Err, err)

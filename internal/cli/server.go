@@ -39,11 +39,11 @@ type server struct {
 // What was opened is closed again when it fails.
 func openServer(c *candidate, stderr io.Writer, recovered journal.Report) (s *server, err error) {
 	s = &server{candidate: c, logDir: filepath.Join(c.stateDir, "log")}
-	defer func() {
+	defer func(begun *server) { // s itself is nil by then
 		if err != nil {
-			err = errors.Join(err, s.opened.Close())
+			err = errors.Join(err, begun.opened.Close())
 		}
-	}()
+	}(s)
 	began := time.Now()
 	hidden := secrets(c.settings)
 	appLog, file, err := audit.OpenAppLog(s.logDir, began, c.settings.Logging.Level, stderr, hidden...)
@@ -82,12 +82,8 @@ func openServer(c *candidate, stderr io.Writer, recovered journal.Report) (s *se
 		return nil, err
 	}
 	s.keep(ledger.Close)
-	earlier, err := earlierTasks(recovered)
-	if err != nil {
-		return nil, err
-	}
 	if s.desk, err = session.New(session.Config{
-		Run: s.work, Ledger: ledger, Earlier: earlier, TTL: c.settings.MCP.Tasks.TTL,
+		Run: s.work, Ledger: ledger, Earlier: s.earlierTasks(recovered), TTL: c.settings.MCP.Tasks.TTL,
 		Report: func(err error) { s.log.Error("session", "error", err) },
 	}); err != nil {
 		return nil, err
@@ -172,17 +168,19 @@ func (s *server) recordRecovery(r journal.Report) error {
 	return nil
 }
 
-// earlierTasks reads the ledgers of processes that are gone.
-func earlierTasks(r journal.Report) ([]session.Record, error) {
+// earlierTasks reads the ledgers of processes that are gone. A damaged one
+// keeps nobody from working: what can be read of it counts, and the log names
+// the file, which stays as it is (CRSH-003).
+func (s *server) earlierTasks(r journal.Report) []session.Record {
 	var all []session.Record
 	for _, path := range r.Ledgers {
 		records, err := session.ReadLedger(path)
 		if err != nil {
-			return nil, err
+			s.log.Warn("the record of an earlier run is damaged", "file", path, "error", err)
 		}
 		all = append(all, records...)
 	}
-	return all, nil
+	return all
 }
 
 // close stops the active Task within a bound and closes everything.

@@ -79,7 +79,13 @@ func (c *candidate) platformSection(ctx context.Context, p *screen.Page, out out
 		return
 	}
 	p.Heading(c.text("show.platform"))
-	for _, line := range out.Platform.Lines(ctx) {
-		p.Row(screen.Plain, line)
+	lines, ok := out.Platform.Lines(ctx)
+	mark := screen.Plain
+	if !ok {
+		mark = screen.Warning
+	}
+	for _, line := range lines {
+		p.Row(mark, line)
+		mark = screen.Plain // what follows a warning are its hints
 	}
 }

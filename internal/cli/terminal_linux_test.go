@@ -102,6 +102,7 @@ func TestApplyAsksAPerson(t *testing.T) {
 		{"empty line", func(string) string { return "\n" }, 3, "was not the code"},
 		{"part of the code", func(code string) string { return code[:3] + "\n" }, 3, "was not the code"},
 		{"end of input", func(string) string { return "\x04" }, 3, "no answer"},
+		{"interrupt", func(string) string { unix.Kill(unix.Getpid(), unix.SIGINT); return "" }, 3, "interrupted"},
 		{"the code", func(code string) string { return code + "\n" }, 0, ""},
 		{"the code in small letters", func(code string) string { return " " + strings.ToLower(code) + " \n" }, 0, ""},
 	}

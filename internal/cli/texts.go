@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"sunaba/fault"
 	"sunaba/internal/config"
@@ -63,6 +64,9 @@ func escaped(args fault.Args) fault.Args {
 // for each reason.
 func (t texts) fault(e *fault.Error) string {
 	args := escaped(e.Args)
+	if e.Code == fault.PlatformState && args["case"] == "" && filepath.IsAbs(e.Args["path"]) {
+		args["case"] = "path"
+	}
 	message, hint := t.catalog.Fault(e.Code, args)
 	switch e.Code {
 	case fault.UsageRemoved:
@@ -81,6 +85,9 @@ func (t texts) fault(e *fault.Error) string {
 
 // report prints err to w, one paragraph for each problem.
 func (t texts) report(w io.Writer, err error) {
+	if placed, ok := errors.AsType[placedError](err); ok && placed.place != "" {
+		fmt.Fprint(w, screen.Escape(placed.place)+": ")
+	}
 	if problems, ok := errors.AsType[*config.Problems](err); ok {
 		for _, p := range problems.List {
 			fmt.Fprintln(w, t.problem(p))

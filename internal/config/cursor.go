@@ -36,6 +36,13 @@ type cursor struct {
 	home Position // of the mapping or list that holds it
 
 	broken bool // what should hold it was reported
+	needed bool // it has no default, or holds what has none
+}
+
+// holdsRequired returns c as the mapping around a key without a default.
+func (c cursor) holdsRequired() cursor {
+	c.needed = true
+	return c
 }
 
 func (c cursor) given() bool { return c.node != nil }
@@ -86,7 +93,9 @@ func (c cursor) object() *object {
 func (c cursor) wrongShape(want string) {
 	switch {
 	case c.node.alias:
-	case c.node.kind == scalar && c.node.plain && c.node.text == "":
+	case c.node.empty() && c.needed:
+		c.problem(fault.ConfigType, "empty_required")
+	case c.node.empty():
 		c.problem(fault.ConfigType, "empty")
 	case want == "mapping":
 		c.problem(fault.ConfigType, "want_mapping")

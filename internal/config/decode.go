@@ -32,7 +32,7 @@ func (d *decoder) decode(s *Settings, root *node) {
 	d.ollama(&s.Ollama, top.at("ollama").object())
 	d.agent(&s.Agent, top.at("agent").object())
 	d.skills(&s.Skills, top.at("skills").object())
-	d.sandbox(&s.Sandbox, top.at("sandbox").object())
+	d.sandbox(&s.Sandbox, top.at("sandbox").holdsRequired().object())
 	d.approval(&s.Approval, top.at("approval").object())
 	d.logging(&s.Logging, top.at("logging").object())
 	top.done()

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -47,10 +49,26 @@ func Load(path string) (*Settings, error) {
 	d := &decoder{dir: s.Dir, problems: problems, positions: map[string]Position{}}
 	d.decode(s, root)
 	s.values, s.positions, s.Warnings = d.values, d.positions, d.warnings
+	s.inOrder(d.problems)
+	s.inOrder(s.Warnings)
 	if len(d.problems) > 0 {
 		return nil, &Problems{List: d.problems, Language: language(root)}
 	}
 	return s, nil
+}
+
+// inOrder sorts problems as a reader of the files meets them: the base file
+// from top to bottom, then the local one.
+func (s *Settings) inOrder(problems []Problem) {
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		if a.File != b.File {
+			if a.File == s.Path {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 }
 
 // language returns the configured language as far as a file with problems
@@ -90,24 +108,36 @@ func readFile(path string, limit int64) (data []byte, reason string) {
 	}
 	info, err := os.Stat(path) // before opening: a FIFO would block
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, "dangling"
 	case err != nil:
-		return nil, "unreadable"
+		return nil, whyUnreadable(err)
+	case info.IsDir():
+		return nil, "directory"
 	case !info.Mode().IsRegular():
 		return nil, "not_regular"
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, "unreadable"
+		return nil, whyUnreadable(err)
 	}
 	defer f.Close()
 	data, err = io.ReadAll(io.LimitReader(f, limit+1))
 	switch {
 	case err != nil:
-		return nil, "unreadable"
+		return nil, whyUnreadable(err)
 	case int64(len(data)) > limit:
 		return nil, "too_large"
 	}
 	return data, ""
+}
+
+func whyUnreadable(err error) string {
+	reason := "unreadable"
+	if errors.Is(err, fs.ErrPermission) {
+		reason = "forbidden"
+	}
+	return reason
 }
 
 // prompt reads the user system prompt at the path that c names.

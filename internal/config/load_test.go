@@ -79,6 +79,9 @@ func TestProblems(t *testing.T) {
 		{"a list", "- a\n", []string{"1:1  config.syntax/not_a_mapping"}},
 		{"second document", head + "---\na: 1\n", []string{"4:1  config.second_document/second_document"}},
 		{"syntax", head + "  scope: [\n", []string{"5:1  config.syntax/syntax"}},
+		{"tab before a key", head + "\tprofile: readonly\n", []string{"4:1  config.syntax/tab"}},
+		{"tab after spaces", head + "  mounts:\n  \t- {path: a}\n", []string{"5:3  config.syntax/tab"}},
+		{"a character that starts nothing", head + "  profile: @x\n", []string{"4:12  config.syntax/syntax"}},
 		{"bad escape", head + `  mounts: [{path: "C:\Users\u"}]`, []string{"4:24  config.syntax/escape"}},
 		{"anchor and alias", head + "  mounts: [&m {path: a}, *m]\n", []string{
 			"4:12 sandbox.mounts[0] config.syntax/anchor", "4:26 sandbox.mounts[1] config.syntax/alias",
@@ -96,6 +99,11 @@ func TestProblems(t *testing.T) {
 		{"misspelt key", head + "  netwrok: {}\n", []string{"4:3 sandbox.netwrok config.unknown_key/unknown_key_near"}},
 		{"unknown key in a list item", head + "  mounts: [{path: a, acces: read_only}]\n", []string{"4:22 sandbox.mounts[0].acces config.unknown_key/unknown_key_near"}},
 		{"empty value", head + "  profile:\n", []string{"4:11 sandbox.profile config.type/empty"}},
+		{"null value", head + "  profile: ~\n", []string{"4:12 sandbox.profile config.type/empty"}},
+		{"empty root", "schema_version: 2\nsandbox:\n  workspace:\n    root:\n", []string{"4:10 sandbox.workspace.root config.type/empty_required"}},
+		{"empty workspace", "schema_version: 2\nsandbox:\n  workspace:\n", []string{"3:13 sandbox.workspace config.type/empty_required"}},
+		{"empty sandbox", "schema_version: 2\nsandbox:\n", []string{"2:9 sandbox config.type/empty_required"}},
+		{"empty path of an entry", head + "  execution: {entries: [{alias: a, path: }]}\n", []string{"4:42 sandbox.execution.entries[0].path config.type/empty_required"}},
 		{"empty mapping", head + "  scope:\n", []string{"4:9 sandbox.scope config.type/empty"}},
 		{"mapping wanted", head + "  network: none\n", []string{"4:12 sandbox.network config.type/want_mapping"}},
 		{"list wanted", head + "  mounts: {path: a}\n", []string{"4:11 sandbox.mounts config.type/want_list"}},
@@ -136,7 +144,7 @@ func TestProblems(t *testing.T) {
 		{"path tilde", head + "  mounts: [{path: ~/p}]\n", []string{"4:19 sandbox.mounts[0].path config.value/tilde"}},
 		{"path missing", head + "  mounts: [{access: read_only}]\n", []string{"4:12 sandbox.mounts[0].path config.missing/missing"}},
 		{"prompt missing", head + "agent: {user_system_prompt: nothing.md}\n", []string{"4:29 agent.user_system_prompt config.unreadable/absent"}},
-		{"prompt a directory", head + "agent: {user_system_prompt: .}\n", []string{"4:29 agent.user_system_prompt config.unreadable/not_regular"}},
+		{"prompt a directory", head + "agent: {user_system_prompt: .}\n", []string{"4:29 agent.user_system_prompt config.unreadable/directory"}},
 		{"language path", head + "application: {language: ../en}\n", []string{"4:25 application.language config.value/language"}},
 		{"listen name", head + "mcp: {http: {listen: ['localhost:8765']}}\n", []string{"4:23 mcp.http.listen[0] config.value/listen_form"}},
 		{"listen any", head + "mcp: {http: {listen: ['0.0.0.0:8765']}}\n", []string{"4:23 mcp.http.listen[0] config.value/listen_loopback"}},
@@ -163,16 +171,17 @@ func TestProblems(t *testing.T) {
 		{"allow alias", "schema_version: 2\nsandbox: {workspace: {root: p, policy: read}}\n", []string{"2:40 sandbox.workspace.policy config.value/allow_alias"}},
 		{"rule without target", head + "  scope: {deny: [{permission: read}]}\n", []string{"4:18 sandbox.scope.deny[0].target config.missing/missing"}},
 		{"rule glob", head + "  scope: {deny: [{target: '*.key'}]}\n", []string{"4:27 sandbox.scope.deny[0].target config.value/glob"}},
+		{"rule braces", head + "  scope: {deny: [{target: '.env{,.local}'}]}\n", []string{"4:27 sandbox.scope.deny[0].target config.value/glob"}},
 		{"delete without write", head + "  scope: {allow: [{target: ., delete: true}]}\n", []string{"4:39 sandbox.scope.allow[0].delete config.value/delete_without_write"}},
 		{"delete in a deny", head + "  scope: {deny: [{target: a, delete: true}]}\n", []string{"4:30 sandbox.scope.deny[0].delete config.unknown_key/unknown_key"}},
 		{"entry without path", head + "  execution: {entries: [{alias: a}]}\n", []string{"4:25 sandbox.execution.entries[0].path config.missing/missing"}},
 		{"endpoints without mode", head + "  network: {endpoints: [{port: 1}]}\n", []string{"4:24 sandbox.network.endpoints config.value/endpoints_without_mode"}},
 		{"local endpoint with host", head + "  network: {mode: local, endpoints: [{host: a, port: 1}]}\n", []string{
-			"4:45 sandbox.network.endpoints[0].host config.value/endpoint_local", "4:19 sandbox.network.mode config.unavailable/network_mode",
+			"4:19 sandbox.network.mode config.unavailable/network_mode", "4:45 sandbox.network.endpoints[0].host config.value/endpoint_local",
 		}},
 		{"restricted endpoint without host", head + "  network: {mode: restricted, endpoints: [{port: 0}]}\n", []string{
-			"4:43 sandbox.network.endpoints[0].host config.value/endpoint_restricted",
-			"4:50 sandbox.network.endpoints[0].port config.value/range", "4:19 sandbox.network.mode config.unavailable/network_mode",
+			"4:19 sandbox.network.mode config.unavailable/network_mode",
+			"4:43 sandbox.network.endpoints[0].host config.value/endpoint_restricted", "4:50 sandbox.network.endpoints[0].port config.value/range",
 		}},
 		{"channel twice", head + "approval: {channels: [local, local]}\n", []string{"4:30 approval.channels[1] config.value/twice"}},
 		{"several at once", "schema_version: 2\nagent: {max_tasks: no}\nsandbox:\n  profil: readonly\nlogging: {level: loud}\n", []string{
@@ -200,9 +209,9 @@ func TestOtherVersionsAndTools(t *testing.T) {
 	}{
 		{"version 1", "schema_version: 1\nexecution:\n  executables: []\n  shells: []\nfilesystem: {}\nprocess: {approvals: []}\nother: 1\n", []string{
 			"1:17 schema_version config.version/version_1",
-			"5:1 filesystem config.version/v1_filesystem",
 			"3:3 execution.executables config.version/v1_executables",
 			"4:3 execution.shells config.version/v1_shells",
+			"5:1 filesystem config.version/v1_filesystem",
 			"6:11 process.approvals config.version/v1_approvals",
 		}},
 		{"version 1 shapes under version 2", "schema_version: 2\nfilesystem: {}\nsandbox:\n  workspace: {root: p}\n  execution: {executables: [], entris: []}\n", []string{
@@ -211,7 +220,11 @@ func TestOtherVersionsAndTools(t *testing.T) {
 			"5:32 sandbox.execution.entris config.unknown_key/unknown_key_near",
 		}},
 		{"version 3", "schema_version: 3\nnew: 1\n", []string{"1:17 schema_version config.version/version_unknown"}},
-		{"version as text", "schema_version: '2'\n", []string{"1:17 schema_version config.version/version_unknown"}},
+		{"version as text", "schema_version: '2'\nsandbox: {workspace: {root: p}}\nzebra: 1\n", []string{
+			"1:17 schema_version config.type/version_form", "3:1 zebra config.unknown_key/unknown_key",
+		}},
+		{"version with a fraction", "schema_version: 2.0\nsandbox: {workspace: {root: p}}\n", []string{"1:17 schema_version config.type/version_form"}},
+		{"version to come", "schema_version: 3\nzebra: 1\n", []string{"1:17 schema_version config.version/version_unknown"}},
 		{"another tool", "kind: Agent\nspec: {}\n", []string{"1:7 kind config.foreign/foreign"}},
 	}
 	for _, tt := range tests {
@@ -353,9 +366,19 @@ func TestUnreadable(t *testing.T) {
 	if err := os.WriteFile(big, make([]byte, maxFileBytes+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "secret.yaml"), nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("gone", filepath.Join(dir, "lost.yaml")); err != nil {
+		t.Skipf("no symbolic links: %v", err)
+	}
 	for path, reason := range map[string]string{
-		filepath.Join(dir, "none.yaml"): "absent", dir: "not_regular", big: "too_large",
+		filepath.Join(dir, "none.yaml"): "absent", dir: "directory", big: "too_large",
+		filepath.Join(dir, "lost.yaml"): "dangling", filepath.Join(dir, "secret.yaml"): "forbidden",
 	} {
+		if reason == "forbidden" && os.Geteuid() == 0 {
+			continue // root reads every file
+		}
 		_, err := Load(path)
 		all, ok := errors.AsType[*Problems](err)
 		if !ok || len(all.List) != 1 || all.List[0].Reason != reason {

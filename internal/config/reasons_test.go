@@ -2,7 +2,7 @@ package config
 
 import "regexp"
 
-var reasonPattern = regexp.MustCompile(`(?:fault\.Config\w+, |unavailable\(|reason, pairs := |reason = |return nil, |return "", )"([a-z0-9_]+)"`)
+var reasonPattern = regexp.MustCompile(`(?:fault\.Config\w+, |unavailable\(|reason, pairs := |reason :?= |return nil, |return "", )"([a-z0-9_]+)"`)
 
 // wordsAfterCode returns the reasons that a source file names.
 func wordsAfterCode(source string) []string {

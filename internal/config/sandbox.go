@@ -9,7 +9,7 @@ import (
 
 func (d *decoder) sandbox(s *Sandbox, o *object) {
 	s.Profile = o.at("profile").word("development", "readonly", "development")
-	d.workspace(&s.Workspace, o.at("workspace").object())
+	d.workspace(&s.Workspace, o.at("workspace").holdsRequired().object())
 	if c := o.at("scope"); c.given() {
 		s.Scope = d.scope(c.object())
 	}
@@ -18,7 +18,7 @@ func (d *decoder) sandbox(s *Sandbox, o *object) {
 		m := c.object()
 		path := m.at("path")
 		s.Mounts = append(s.Mounts, Mount{
-			Path:   path.required(path.filePath),
+			Path:   path.required(cursor.filePath),
 			Access: m.at("access").word("read_only", "read_only", "read_write", "read_write_delete"),
 		})
 		m.done()
@@ -33,10 +33,10 @@ func (d *decoder) sandbox(s *Sandbox, o *object) {
 	o.done()
 }
 
-// required reads c with read and reports it when it is absent.
-func (c cursor) required(read func() string) string {
-	if c.given() {
-		return read()
+// required reads c with read and reports it when it is absent or empty.
+func (c cursor) required(read func(cursor) string) string {
+	if c.needed = true; c.given() {
+		return read(c)
 	}
 	if !c.broken {
 		c.problem(fault.ConfigMissing, "missing")
@@ -46,7 +46,7 @@ func (c cursor) required(read func() string) string {
 
 func (d *decoder) workspace(w *Workspace, o *object) {
 	root := o.at("root")
-	w.Root = root.required(root.filePath)
+	w.Root = root.required(cursor.filePath)
 	name := o.at("name")
 	if w.Name = name.line("workspace"); w.Name == "" {
 		name.problem(fault.ConfigValue, "empty_text")
@@ -133,14 +133,22 @@ func (d *decoder) scope(o *object) *Scope {
 	return s
 }
 
+// isPattern reports whether a target was meant for a pattern: taken for a name,
+// it would deny nothing.
+func isPattern(target string) bool {
+	_, braced, open := strings.Cut(target, "{")
+	inner, _, closed := strings.Cut(braced, "}")
+	return strings.ContainsAny(target, "*?[") || open && closed && strings.ContainsAny(inner, ",.")
+}
+
 func (d *decoder) rule(o *object) Rule {
 	target := o.at("target")
-	r := Rule{Target: target.required(func() string {
-		text, _ := target.pathText()
-		target.note(text)
+	r := Rule{Target: target.required(func(c cursor) string {
+		text, _ := c.pathText()
+		c.note(text)
 		return text
 	})}
-	if strings.ContainsAny(r.Target, "*?[") {
+	if isPattern(r.Target) {
 		target.problem(fault.ConfigValue, "glob", "value", r.Target)
 	}
 	r.Permission = o.at("permission").word("read", "read", "write")
@@ -151,8 +159,8 @@ func (d *decoder) rule(o *object) Rule {
 func (d *decoder) entry(o *object) Entry {
 	alias, path, runtime := o.at("alias"), o.at("path"), o.at("runtime_root")
 	e := Entry{
-		Alias: alias.required(func() string { return alias.line("") }),
-		Path:  path.required(path.filePath),
+		Alias: alias.required(func(c cursor) string { return c.line("") }),
+		Path:  path.required(cursor.filePath),
 	}
 	if runtime.given() {
 		e.RuntimeRoot = runtime.filePath()
@@ -177,7 +185,7 @@ func (d *decoder) network(n *Network, o *object) {
 		case n.Mode == "restricted" && end.Host == "" && !host.broken:
 			host.problem(fault.ConfigValue, "endpoint_restricted")
 		}
-		port.required(func() string { end.Port = port.count(0, 1, 65535); return "" })
+		port.required(func(c cursor) string { end.Port = c.count(0, 1, 65535); return "" })
 		e.done()
 		n.Endpoints = append(n.Endpoints, end)
 	}

@@ -36,6 +36,11 @@ type node struct {
 	fields []field
 }
 
+// empty reports whether nothing is written, or YAML's word for nothing.
+func (n *node) empty() bool {
+	return n.kind == scalar && n.plain && (n.text == "" || n.text == "~" || strings.EqualFold(n.text, "null"))
+}
+
 type field struct {
 	key   string
 	at    Position
@@ -100,14 +105,14 @@ func (p *parser) parse(data []byte) (root *node, ok bool) {
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithV4Defaults(), yaml.WithUniqueKeys(false))
 	if err != nil {
-		p.syntax(err)
+		p.syntax(err, data)
 		return nil, false
 	}
 	var doc yaml.Node
 	if err := loader.Load(&doc); errors.Is(err, io.EOF) {
 		return nil, true
 	} else if err != nil {
-		p.syntax(err)
+		p.syntax(err, data)
 		return nil, false
 	}
 	if len(doc.Content) == 1 {
@@ -117,7 +122,7 @@ func (p *parser) parse(data []byte) (root *node, ok bool) {
 	if err := loader.Load(&second); err == nil {
 		p.report(p.place(&second), "", fault.ConfigSecondDocument, "second_document")
 	} else if !errors.Is(err, io.EOF) {
-		p.syntax(err)
+		p.syntax(err, data)
 		return nil, false
 	}
 	if root != nil && root.kind == scalar && root.plain && root.text == "" {
@@ -154,7 +159,9 @@ func (p *parser) checkBytes(data []byte) bool {
 	return true
 }
 
-func (p *parser) syntax(err error) {
+// syntax reports what the library could not read. Its words are kept as detail
+// except where the cause can be named.
+func (p *parser) syntax(err error, data []byte) {
 	at := Position{File: p.file, Line: 1, Column: 1}
 	detail, reason := err.Error(), "syntax"
 	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
@@ -166,9 +173,21 @@ func (p *parser) syntax(err error) {
 			reason = "escape"
 		} else if strings.Contains(detail, "unknown anchor") {
 			reason = "alias"
+		} else if tabAt(data, at) {
+			reason = "tab"
 		}
 	}
 	p.report(at, "", fault.ConfigSyntax, reason, "detail", detail)
+}
+
+// tabAt reports whether a tab stands at the place.
+func tabAt(data []byte, at Position) bool {
+	lines := bytes.SplitAfterN(data, []byte("\n"), at.Line+1)
+	if at.Line < 1 || at.Line > len(lines) {
+		return false
+	}
+	line := []rune(string(lines[at.Line-1]))
+	return at.Column >= 1 && at.Column <= len(line) && line[at.Column-1] == '\t'
 }
 
 func (p *parser) place(n *yaml.Node) Position {

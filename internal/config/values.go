@@ -15,7 +15,7 @@ func (c cursor) scalar() (text string, ok bool) {
 	if c.node == nil {
 		return "", false
 	}
-	if c.node.kind != scalar || c.node.alias || c.node.plain && (c.node.text == "" || c.node.text == "~" || strings.EqualFold(c.node.text, "null")) {
+	if c.node.kind != scalar || c.node.alias || c.node.empty() {
 		c.wrongShape("scalar")
 		return "", false
 	}

@@ -24,6 +24,8 @@ func (d *decoder) version(top *object) bool {
 		c.problem(fault.ConfigVersion, "version_1")
 		d.versionOne(top.node)
 		return false
+	case v == "2" || v == "2.0":
+		c.problem(fault.ConfigType, "version_form")
 	default:
 		c.problem(fault.ConfigVersion, "version_unknown", "value", v)
 		return false

@@ -64,7 +64,7 @@ func LoadFrom(id string, dirs ...string) (*Catalog, error) {
 	if !embedded && !found {
 		return nil, fault.New(fault.LocaleMissing, "locale", "id", id,
 			"available", strings.Join(available(dirs), ", "),
-			"directories", strings.Join(dirs, string(filepath.ListSeparator)+" "))
+			"directories", strings.Join(dirs, ", "))
 	}
 	maps.Copy(merged, texts)
 	return &Catalog{id: id, texts: merged}, nil

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,23 @@ func TestParityOfKeysAndPlaceholders(t *testing.T) {
 			}
 			if strings.TrimSpace(text) == "" {
 				t.Errorf("%s: %s is empty", id, key)
+			}
+		}
+	}
+}
+
+// Beside Chinese and Japanese characters stand their own marks; the narrow ones
+// are left to code, such as argv lists. Japanese keeps ": " before a value.
+func TestPunctuation(t *testing.T) {
+	const script = `[\p{Han}\p{Hiragana}\p{Katakana}]`
+	for id, narrow := range map[string]string{"ja": `(,;!?`, "zh-CN": `(,;:!?`} {
+		wrong := regexp.MustCompile(script + `[` + narrow + `]|[,;)] ?` + script)
+		for key, text := range texts(t, id) {
+			if key == "exec.shell_not_approved.none.hint" || key == "workspace.instructions" { // code; a list as Markdown
+				continue
+			}
+			if at := wrong.FindString(text); at != "" {
+				t.Errorf("%s: %s has %q; write the wide mark", id, key, at)
 			}
 		}
 	}
