@@ -29,7 +29,7 @@ demo: build
 	bin/demo
 
 test:
-	$(GO) test -timeout $(TIMEOUT) -json ./... | $(GO) run ./cmd/testreport $(REPORT)
+	$(GO) test -count=1 -timeout $(TIMEOUT) -json ./... | $(GO) run ./cmd/testreport $(REPORT)
 
 check:
 	@unformatted=$$(gofmt -l .); \

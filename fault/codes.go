@@ -147,6 +147,7 @@ const (
 	PlatformRecovery    Code = "platform.recovery"
 	PlatformState       Code = "platform.state"
 	PlatformWorker      Code = "platform.worker"
+	PlatformBusy        Code = "platform.busy"
 
 	UsageRemoved   Code = "usage.removed"
 	UsageArguments Code = "usage.arguments"
@@ -286,6 +287,7 @@ func Codes() []Code {
 		PlatformRecovery,
 		PlatformState,
 		PlatformWorker,
+		PlatformBusy,
 		UsageRemoved,
 		UsageArguments,
 	}

@@ -74,6 +74,8 @@ type Protected struct {
 	Why    string `json:"why"`              // locale key suffix: config, local, executable, locales, prompt, skills, entry, host_tool, state
 	Source string `json:"source"`
 	Dir    bool   `json:"dir,omitempty"` // what a placeholder for it is when nothing exists there
+	// Content is what a placeholder file must hold lest it break its readers.
+	Content string `json:"content,omitempty"`
 }
 
 // Identity is what an executable looked like when its bytes were hashed (C-82).

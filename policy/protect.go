@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -11,11 +12,15 @@ import (
 // the host execute or obey later (C-85). ".git" itself is added when it is a
 // file or a link.
 var hostTools = []struct {
-	name string
-	dir  bool
+	name    string
+	dir     bool
+	content string
 }{
-	{".git/hooks", true}, {".git/config", false}, {".envrc", false}, {".vscode", true},
-	{".idea", true}, {".mcp.json", false}, {".claude", true},
+	{name: ".git/hooks", dir: true}, {name: ".git/config"}, {name: ".git/config.worktree"},
+	// git takes configuration and hooks from the directory this file names: its
+	// making would replace both. "." names .git itself.
+	{name: ".git/commondir", content: ".\n"},
+	{name: ".envrc"}, {name: ".vscode", dir: true}, {name: ".idea", dir: true}, {name: ".mcp.json"}, {name: ".claude", dir: true},
 }
 
 // protect lists what no policy lets the agent change (C-71): each path as
@@ -44,11 +49,11 @@ func (r *resolver) protect() {
 	}
 	source := r.in.Workspace.Source
 	if git := filepath.Join(root, ".git"); exists(git) && !isDirectory(git) {
-		r.protectPath(git, Protected{Why: "host_tool", Source: source})
+		r.protectPath(git, Protected{Why: "host_tool", Source: source, Dir: true})
 	}
 	for _, tool := range hostTools {
 		path := filepath.Join(root, filepath.FromSlash(tool.name))
-		r.protectPath(path, Protected{Why: "host_tool", Source: source, Dir: tool.dir})
+		r.protectPath(path, Protected{Why: "host_tool", Source: source, Dir: tool.dir, Content: tool.content})
 	}
 }
 
@@ -71,10 +76,31 @@ func (r *resolver) protectPath(path string, p Protected) {
 		r.addProtected(p)
 	case err == nil, p.Why == "entry": // reported where it is resolved
 	case p.Why == "host_tool":
-		// A broken link or an odd file in the workspace is protected as spelled;
-		// what it points to is judged on its own.
+		// A broken link or an odd file in the workspace is protected as spelled.
+		if err.Reason == "dangling" {
+			r.protectDangling(err.At, p)
+		}
 	default:
 		r.unresolvable(path, p.Source, err)
+	}
+}
+
+// protectDangling protects what a link that leads nowhere would name: whoever
+// made it would give the link a content.
+func (r *resolver) protectDangling(link string, p Protected) {
+	target, err := os.Readlink(link)
+	if err != nil {
+		return
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(link), target)
+	}
+	p.Dir = p.Dir || link != p.Path // a link on the way was to be a directory
+	p.Path = filepath.Clean(target)
+	r.addProtected(p)
+	if resolved, err := resolveExisting(p.Path); err == nil && resolved != p.Path {
+		p.Path = resolved
+		r.addProtected(p)
 	}
 }
 

@@ -166,6 +166,10 @@ func (r *resolver) mounts() {
 			c |= scope.W | scope.D
 		}
 		if path, ok := r.directory(m.Path, m.Source, c); ok {
+			if filepath.Dir(path) == path { // the sandbox has a top of its own
+				r.problem(fault.PolicyRoot, "mount_whole", m.Source, "path", path)
+				continue
+			}
 			r.e.Roots = append(r.e.Roots, Root{path, m.Path, RootMount, c, m.Source})
 		}
 	}

@@ -212,6 +212,7 @@ func TestRefused(t *testing.T) {
 			mount("data", "read_write")(in, root)
 		}, "policy.root root_twice"},
 		{"mount is the workspace", mount("alias", "read_only"), "policy.root root_twice"},
+		{"mount is everything", mount("/", "read_only"), "policy.root mount_whole"},
 		{"narrower mount in the workspace", mount("project/sub", "read_only"), "policy.nested nested"},
 		{"mount without execute in the workspace", mount("project/sub", "read_write_delete"), "policy.nested nested"},
 		{"narrower mount in a mount", func(in *Input, root string) {
@@ -457,7 +458,8 @@ func TestProtected(t *testing.T) {
 	want := []string{
 		"agent.yaml config", "project/hop config", "conf/agent.yaml config", "agent.local.yaml local", "exe executable", "locales locales dir",
 		"prompt.md prompt", "skills skills dir", "py entry", "rt/bin/py entry", "rt entry dir", "state/agent-mcp state hidden dir",
-		"project/.git/hooks host_tool dir", "project/.git/config host_tool", "project/.envrc host_tool", "project/.vscode host_tool dir",
+		"project/.git/hooks host_tool dir", "project/.git/config host_tool", "project/.git/config.worktree host_tool", "project/.git/commondir host_tool",
+		"project/.envrc host_tool", "project/.vscode host_tool dir",
 		"project/.idea host_tool dir", "project/.mcp.json host_tool", "project/.claude host_tool dir",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -481,6 +483,27 @@ func TestProtected(t *testing.T) {
 	}
 	if in.Workspace.ProtectHostTools = false; has() {
 		t.Error("protect_host_tools: false protects a gitfile")
+	}
+}
+
+// TestProtectedDanglingLink: what a broken link would lead to must not come
+// into being either, nor anything on the way there.
+func TestProtectedDanglingLink(t *testing.T) {
+	root := grow(t, "project/.envrc -> gone/x", "project/.git -> repo", "project/.mcp.json -> ROOT/project/hop/m", "project/real/", "project/hop -> real",
+		"agent.yaml", "state/agent-mcp/")
+	in := basic(root)
+	in.Workspace.ProtectHostTools = true
+	r, err := Resolve(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, dir := range map[string]bool{".envrc": false, "gone/x": false, ".git": true, "repo": true, ".mcp.json": false, "hop/m": false, "real/m": false} {
+		found := slices.ContainsFunc(r.Effective.Protected, func(p Protected) bool {
+			return p.Path == filepath.Join(root, "project", path) && p.Dir == dir && p.Why == "host_tool"
+		})
+		if !found {
+			t.Errorf("%s is not protected", path)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -27,6 +28,9 @@ import (
 const (
 	skeletonBytes = 1 << 20
 	sharedBytes   = 64 << 20 // /dev/shm
+	// terminals is how many pseudo-terminals a Task may have: their number on
+	// the whole machine is limited.
+	terminals = 64
 )
 
 // systemTrees are the operating system's runtime root (C-23): shown read-only,
@@ -111,7 +115,9 @@ func buildTree(s *setup, l *layout) error {
 	roots := make([]source, len(l.binds))
 	for i, b := range l.binds {
 		var err error
-		if roots[i], err = openSource(b.path); err != nil {
+		if roots[i], err = openSource(b.path); b.part && errors.Is(err, unix.ENOENT) {
+			roots[i].fd = -1 // nothing there to be written
+		} else if err != nil {
 			return err
 		}
 	}
@@ -140,6 +146,9 @@ func buildTree(s *setup, l *layout) error {
 	b.dev(devs)
 	b.scratch(l, s.Policy)
 	for i, bd := range l.binds {
+		if roots[i].fd < 0 {
+			continue
+		}
 		attr := namespace.NoSUID | namespace.NoDev
 		if !bd.write {
 			attr |= namespace.ReadOnly
@@ -239,6 +248,13 @@ func (b *builder) mount(kind, p string, attr namespace.Attr, options ...string) 
 	b.do(b.tree.Place(m, p))
 }
 
+// memory places a file system of at most size bytes in memory. It bounds the
+// number of files as well: empty ones cost memory that no size counts.
+func (b *builder) memory(p string, attr namespace.Attr, size int64, mode string) {
+	const perFile = 4 << 10
+	b.mount("tmpfs", p, attr, fmt.Sprintf("size=%d", size), fmt.Sprintf("nr_inodes=%d", max(size/perFile, 1024)), mode)
+}
+
 func (b *builder) etc(s *setup, home string) {
 	b.do(b.tree.Mkdir("/etc"))
 	user := "agent"
@@ -260,8 +276,8 @@ func (b *builder) dev(devs map[string]source) {
 	for p, src := range devs {
 		b.bind(src, p, namespace.ReadOnly|namespace.NoSUID|namespace.NoExec)
 	}
-	b.mount("devpts", "/dev/pts", namespace.NoSUID|namespace.NoExec, "ptmxmode=0666", "mode=0620")
-	b.mount("tmpfs", "/dev/shm", namespace.NoSUID|namespace.NoDev|namespace.NoExec, fmt.Sprintf("size=%d", sharedBytes), "mode=1777")
+	b.mount("devpts", "/dev/pts", namespace.NoSUID|namespace.NoExec, "ptmxmode=0666", "mode=0620", fmt.Sprintf("max=%d", terminals))
+	b.memory("/dev/shm", namespace.NoSUID|namespace.NoDev|namespace.NoExec, sharedBytes, "mode=1777")
 	for p, target := range map[string]string{
 		"/dev/ptmx": "pts/ptmx", "/dev/fd": "/proc/self/fd",
 		"/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
@@ -276,7 +292,7 @@ func (b *builder) scratch(l *layout, p policy.Effective) {
 		attr |= namespace.NoExec
 	}
 	b.do(b.tree.Mkdir("/tmp"))
-	b.mount("tmpfs", l.scratch, attr, fmt.Sprintf("size=%d", scratchBytes(p.Resources)), "mode=0700")
+	b.memory(l.scratch, attr, scratchBytes(p.Resources), "mode=0700")
 	b.do(b.tree.Mkdir(l.home()))
 }
 
@@ -415,12 +431,38 @@ func dropRights(s *setup, l *layout) (*launcher, error) {
 	if err := seccomp.InstallAllThreads(seccomp.Options{NoExecute: noExec}); err != nil {
 		return nil, err
 	}
-	return newLauncher(&s.Policy, l, func() error {
+	la, err := newLauncher(&s.Policy, l, func() error {
 		if err := commands.RestrictThread(); err != nil {
 			return err
 		}
-		return seccomp.InstallThread(seccomp.Options{Launcher: true, NoExecute: noExec})
+		return seccomp.InstallThread(seccomp.Options{Launcher: true, Thread: uint32(unix.Gettid()), NoExecute: noExec})
 	})
+	if err != nil {
+		return nil, err
+	}
+	reserveThreads()
+	return la, nil
+}
+
+// reserveThreads makes the threads that the Worker will ever need while the
+// limit on processes has room: a runtime that cannot make one when commands
+// have used the limit up ends the program.
+func reserveThreads() {
+	const processors = 4
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), processors))
+	var standing sync.WaitGroup
+	release := make(chan struct{})
+	for range limits.WorkerThreads {
+		standing.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			standing.Done()
+			<-release
+			runtime.UnlockOSThread() // the thread stays with the runtime
+		}()
+	}
+	standing.Wait()
+	close(release)
 }
 
 // ruleset builds one Landlock layer inside the finished tree.

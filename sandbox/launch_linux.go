@@ -18,11 +18,16 @@ import (
 	"sunaba/sandbox/internal/limits"
 )
 
+// drainBound is how long the output may go on when nothing is left that could
+// write to it.
+const drainBound = time.Second
+
 // launcher starts commands from one OS thread that stands under the commands'
 // stricter layer and never leaves it; every command inherits it by fork (C-76).
 type launcher struct {
 	resources policy.Resources
 	environ   []string
+	inMemory  []string // the Task's own file systems
 	starts    chan launch
 	mu        sync.Mutex // one command at a time
 }
@@ -41,7 +46,7 @@ type started struct {
 
 // newLauncher restricts a thread with restrict and returns when it stands.
 func newLauncher(e *policy.Effective, l *layout, restrict func() error) (*launcher, error) {
-	la := &launcher{resources: e.Resources, environ: environment(e, l), starts: make(chan launch)}
+	la := &launcher{resources: e.Resources, environ: environment(e, l), inMemory: []string{l.scratch, "/dev/shm"}, starts: make(chan launch)}
 	ready := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the restriction cannot be taken back
@@ -140,7 +145,7 @@ func (la *launcher) Run(ctx context.Context, c Command) (Outcome, error) {
 
 // supervise collects output and waits until everything in the namespace but
 // this process is gone.
-func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duration, keep Limit, out io.Reader) Outcome {
+func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duration, keep Limit, out io.ReadCloser) Outcome {
 	captured := make(chan Capture, 1)
 	go func() { captured <- capture(out, keep) }()
 
@@ -165,12 +170,20 @@ func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duratio
 			stop("cancelled")
 		}
 	})
-	watchers.Go(func() { limits.Supervise(la.resources, over, stop) })
+	watchers.Go(func() { limits.Supervise(la.resources, la.inMemory, over, stop) })
 
 	status, self := reap(pid)
 	close(over)
 	watchers.Wait()
-	o := Outcome{Stopped: stopped, Output: <-captured}
+	o := Outcome{Stopped: stopped}
+	select {
+	case o.Output = <-captured:
+	case <-time.After(drainBound):
+		// Nobody is left, yet the pipe is open: its end was sent through a socket
+		// to itself and waits for the kernel to find that out.
+		_ = out.Close()
+		o.Output = <-captured
+	}
 	// A command that ended in the same instant as a limit did end by itself
 	// only when the limit had not been reached.
 	o.Ended = self && stopped == ""

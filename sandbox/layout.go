@@ -32,6 +32,7 @@ type bind struct {
 	path  string
 	write bool
 	exec  bool
+	part  bool // of another bind; it need not exist
 }
 
 // area grants a capability beneath a path.
@@ -69,8 +70,9 @@ func newLayout(e *policy.Effective) layout {
 			l.scratch = "/tmp/.scratch" // a root below /tmp: only this much of it is scratch (C-79)
 		}
 		c := rootCapability(e, r)
-		l.binds = append(l.binds, bind{path: r.Path, write: c.Has(scope.W), exec: c.Has(scope.X)})
-		l.areas = append(l.areas, narrowed(e.Scope, area{r.Path, c}, r.Kind)...)
+		parts := narrowed(e.Scope, area{r.Path, c}, r.Kind)
+		l.binds = append(l.binds, mountsFor(r.Path, c, parts)...)
+		l.areas = append(l.areas, parts...)
 	}
 	slices.SortStableFunc(l.binds, func(a, b bind) int { return cmp.Compare(depth(a.path), depth(b.path)) })
 
@@ -112,6 +114,27 @@ func execIfTrusted(k policy.RootKind) scope.Capability {
 	return 0
 }
 
+// mountsFor returns the mounts of the root at path whose parts are granted:
+// only a mount keeps modes, times and attributes from being changed, so what
+// may not be written is mounted read-only, and writable parts of it over that.
+func mountsFor(path string, c scope.Capability, parts []area) []bind {
+	root := bind{path: path, exec: c.Has(scope.X)}
+	var out []bind
+	for _, p := range parts {
+		switch {
+		case !p.cap.Has(scope.W):
+		case p.path == path:
+			root.write = true
+		default:
+			out = append(out, bind{path: p.path, write: true, exec: root.exec, part: true})
+		}
+	}
+	if root.write {
+		return []bind{root}
+	}
+	return append([]bind{root}, out...)
+}
+
 // narrowed returns the parts of a that the scope's allow rules leave.
 func narrowed(n *policy.Narrowing, a area, kind policy.RootKind) []area {
 	if n == nil || len(n.Allow) == 0 || (kind != policy.RootWorkspace && kind != policy.RootMount) {
@@ -136,10 +159,17 @@ func narrowed(n *policy.Narrowing, a area, kind policy.RootKind) []area {
 	return out
 }
 
-// lock makes p read-only where it lies in a writable root.
+// lock makes p read-only where it lies in a writable root, or holds one.
 func (l *layout) lock(p string) {
-	if root, ok := l.rootOf(p); ok && root.write {
+	root, ok := l.rootOf(p)
+	if !ok {
+		return
+	}
+	holds := slices.ContainsFunc(l.binds, func(b bind) bool { return b.part && within(b.path, p) })
+	if root.write || holds {
 		l.locked = append(l.locked, p)
+	}
+	if root.write {
 		l.pin(root.path, p)
 	}
 }

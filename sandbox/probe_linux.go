@@ -25,8 +25,7 @@ func Probe(ctx context.Context, o Options) ([]Mechanism, error) {
 	if err != nil || abi < landlock.MinABI {
 		return nil, unavailable("Landlock", "landlock", err)
 	}
-	o.Policy = withoutMissing(o.Policy)
-	s, err := Start(ctx, o)
+	s, err := try(ctx, o)
 	if err != nil {
 		if missing := tryNamespaces(ctx); missing != nil {
 			err = unavailable("user namespaces", namespaceRemedy(), missing)
@@ -45,6 +44,22 @@ func Probe(ctx context.Context, o Options) ([]Mechanism, error) {
 		named("memory limit", state(false, "supervised, every 50 ms")),
 	}
 	return out, nil
+}
+
+// tries bounds how often a probe begins anew because a placeholder of another
+// process (C-75) came or went meanwhile.
+const tries = 5
+
+// try starts the sandbox of what exists at present.
+func try(ctx context.Context, o Options) (s *Sandbox, err error) {
+	whole := o.Policy
+	for range tries {
+		o.Policy = withoutMissing(whole)
+		if s, err = Start(ctx, o); err == nil || ctx.Err() != nil || !errors.Is(err, &fault.Error{Code: fault.PlatformUnsupported}) {
+			break
+		}
+	}
+	return s, err
 }
 
 func named(name string, m Mechanism) Mechanism {

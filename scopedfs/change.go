@@ -49,7 +49,7 @@ type made struct {
 func (m made) undo() {
 	for i := len(m.paths) - 1; i >= 0; i-- {
 		dir, name := path.Split(m.paths[i])
-		if at, err := m.f.top.descend(path.Clean(dir)[1:]); err == nil {
+		if at, err := m.f.descend(path.Clean(dir)[1:]); err == nil {
 			at.rmdir(name)
 			at.close()
 		}

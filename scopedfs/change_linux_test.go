@@ -254,6 +254,31 @@ func TestWriteDoesNotDelete(t *testing.T) {
 	}
 }
 
+// Allows gives the verdict an act would meet, existing or not, and does nothing.
+func TestAllows(t *testing.T) {
+	w := build(t, "w/f = F", "w/sec/f = S", "rw/f = G")
+	f := w.open(w.deny(scope.Read, "w/sec"), w.mount("rw", scope.R|scope.W))
+	for _, c := range []struct {
+		path string
+		need scope.Capability
+		code fault.Code
+	}{
+		{"f", scope.R | scope.W | scope.D, ""},
+		{"new/deep", scope.R | scope.W, ""},
+		{"sec/f", scope.R, unruled},
+		{"sec/new", scope.R | scope.W, unruled},
+		{w.path("rw/f"), scope.R | scope.W, ""},
+		{w.path("rw/f"), scope.R | scope.D, fault.FSNoDelete},
+		{w.path("rw/new"), scope.R | scope.X, fault.FSNoExecute},
+		{"../beside", scope.R, fault.FSOutsideWorkspace},
+	} {
+		wants(t, c.path+" "+c.need.String(), f.Allows(c.path, c.need), c.code)
+	}
+	if _, _, err := f.Stat("new"); err == nil {
+		t.Error("it made something")
+	}
+}
+
 // On a volume that folds names, denies hold for every case; allows never do.
 func TestFoldingVolume(t *testing.T) {
 	w := build(t, "w/cfg/.secret = S", "w/CFG/.Secret = T", "w/cfg/open = O", "w/Out/f = F")

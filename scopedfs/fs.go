@@ -2,6 +2,7 @@ package scopedfs
 
 import (
 	"errors"
+	"sync"
 
 	"sunaba/fault"
 	"sunaba/scope"
@@ -16,6 +17,7 @@ import (
 type FS struct {
 	rules Rules
 	o     Options
+	mu    sync.RWMutex // guards top
 	top   handle
 	folds func(dir handle) bool // whether dir takes "A" and "a" for one name
 }
@@ -33,11 +35,22 @@ func Open(rules Rules, o Options) (*FS, error) {
 	return &FS{rules: rules, o: o, top: top, folds: foldsNames}, nil
 }
 
-// Close gives back the FS's handle; files it has opened stay open.
+// Close gives back the FS's handle; files it has opened stay open. What is under
+// way may end or be refused, what comes later is refused.
 func (f *FS) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.top.close()
 	f.top = none
 	return nil
+}
+
+// descend opens the directory rel beneath the top. Holding the lock keeps the
+// number of a closed handle, which the system gives away again, from being used.
+func (f *FS) descend(rel string) (handle, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.top.descend(rel)
 }
 
 // errMoved says that the tree changed between two looks at it: look again.

@@ -143,9 +143,10 @@ func (h handle) openDir(name, path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// create makes the file name in directory h, which must not hold that name.
-func (h handle) create(name string) (*os.File, error) {
-	fd, err := h.openat(name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o666)
+// create makes the file name in directory h, which must not hold that name, with
+// mode as far as the process's mask lets it.
+func (h handle) create(name string, mode uint32) (*os.File, error) {
+	fd, err := h.openat(name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, mode)
 	if err != nil {
 		return nil, err
 	}

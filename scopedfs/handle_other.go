@@ -37,7 +37,7 @@ func (handle) realPath() string                              { return "" }
 func (handle) openRead(string, string) (*os.File, error)     { return nil, errSystem }
 func (handle) openWrite(string, string) (*os.File, error)    { return nil, errSystem }
 func (handle) openDir(string, string) (*os.File, error)      { return nil, errSystem }
-func (handle) create(string) (*os.File, error)               { return nil, errSystem }
+func (handle) create(string, uint32) (*os.File, error)       { return nil, errSystem }
 func (handle) mkdir(string) error                            { return errSystem }
 func (handle) unlink(string) error                           { return errSystem }
 func (handle) rmdir(string) error                            { return errSystem }

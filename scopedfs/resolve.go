@@ -92,7 +92,7 @@ func (w *walk) start(abs string) error {
 	if n := len(w.pending) - 1; n > 0 && !dots {
 		clean := path.Clean(abs)
 		if w.f.rules.Locate(clean) == scope.Within {
-			if at, err := w.f.top.descend(path.Dir(clean)[1:]); err == nil {
+			if at, err := w.f.descend(path.Dir(clean)[1:]); err == nil {
 				w.enter(at, path.Dir(clean))
 				w.pending = w.pending[n:]
 				return nil
@@ -129,7 +129,7 @@ func (w *walk) enter(at handle, path string) {
 
 // reopen goes to a directory the walk has already come through.
 func (w *walk) reopen(dir string) error {
-	at, err := w.f.top.descend(dir[1:])
+	at, err := w.f.descend(dir[1:])
 	if err != nil {
 		return errMoved
 	}

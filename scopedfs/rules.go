@@ -3,7 +3,6 @@ package scopedfs
 import (
 	"path/filepath"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"sunaba/fault"
@@ -40,10 +39,6 @@ type scoped struct {
 	allows           string       // where the allow rules begin
 }
 
-// fold maps the spellings that a case-folding volume takes for one name, and
-// composed and decomposed letters, onto one.
-func fold(name string) string { return norm.NFC.String(cases.Fold().String(name)) }
-
 func (s scoped) Locate(string) scope.Place { return scope.Within }
 
 // LeadsOn lets a search pass through directories above what is allowed.
@@ -58,9 +53,21 @@ func (s scoped) CapabilityAt(path string) scope.Capability {
 	return c
 }
 
-// CapabilityFolded holds a deny against every case of its target.
+// CapabilityFolded holds a deny against every case of its target, and against
+// what may be the short name of it.
 func (s scoped) CapabilityFolded(path string) scope.Capability {
+	if _, hidden := s.shortOf(path); hidden {
+		return 0
+	}
 	return s.CapabilityAt(path) & s.folded.CapabilityAt(fold(path))
+}
+
+// shortOf returns a deny rule whose target path may be the short name of.
+func (s scoped) shortOf(path string) (rule scope.Rule, hidden bool) {
+	if dir, ok := shortened(path); ok {
+		return s.folded.DenyBeneath(fold(dir))
+	}
+	return scope.Rule{}, false
 }
 
 func (s scoped) Why(path string, lacking scope.Capability) fault.Args {
@@ -71,6 +78,9 @@ func (s scoped) Why(path string, lacking scope.Capability) fault.Args {
 	}
 	if len(found.Deny) == 0 && len(found.Allow) > 0 && s.Scope.CapabilityAt(path).Has(lacking) {
 		found.Deny = s.folded.Explain(fold(path)).Deny
+		if rule, hidden := s.shortOf(path); hidden && len(found.Deny) == 0 {
+			found.Deny = []scope.Rule{rule}
+		}
 	}
 	rule, kind := scope.Rule{}, ""
 	switch {

@@ -1,6 +1,7 @@
 package scopedfs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -161,6 +162,55 @@ func TestPlainScopeFoldsDenies(t *testing.T) {
 	f.folds = func(handle) bool { return true }
 	_, _, err := f.ReadFile("Out/f", 0)
 	wants(t, "an allow rule in another case", err, unruled)
+}
+
+// What only folding volumes take for one name: code points that do not show,
+// dots and blanks at the end, short names. Where nothing folds they are names of
+// their own.
+func TestSpellingsOfFoldingVolumes(t *testing.T) {
+	others := []string{
+		"sec\u00adret.key", "\u200dsecret.key", "secret\ufe0f.key", "SECRET.KEY\u200b", "secret.key.", "secret.key ", "Secret.Key. .",
+		"SECRET~1.KEY", "secret~12", "\u2060sub.\u00ad/inner", "SUB~1/inner", "LONGDI~1/f",
+	}
+	lines := []string{"w/secret.key = S", "w/sub/inner = I", "w/longdirectory/f = L", "w/plain/back~1 = B", "w/note.. = N", "w/x~y.txt = X"}
+	for _, name := range others {
+		lines = append(lines, "w/"+strings.TrimSuffix(name, " ")+" = other")
+	}
+	w := build(t, lines...)
+	if err := os.WriteFile(w.path("w/secret.key "), []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, folds := range []bool{true, false} {
+		f := w.openScope(t, "write w", "deny read w/secret.key", "deny read w/sub/inner", "deny read w/longdirectory")
+		f.folds = func(handle) bool { return folds }
+		for _, path := range others {
+			code := fault.Code("")
+			if folds {
+				code = unruled
+			}
+			_, _, err := f.ReadFile(path, 0)
+			wants(t, fmt.Sprintf("folds %v: read %q", folds, path), err, code)
+			if e, ok := errors.AsType[*fault.Error](err); ok && !strings.HasPrefix(e.Args["source"], "pod.toml:") {
+				t.Errorf("%q: the rule is not named: %v", path, err)
+			}
+		}
+		for _, path := range []string{"plain/back~1", "note..", "x~y.txt"} {
+			_, _, err := f.ReadFile(path, 0)
+			wants(t, fmt.Sprintf("folds %v: read %q", folds, path), err, "")
+		}
+	}
+}
+
+// What fold made is what fold leaves alone.
+func TestFold(t *testing.T) {
+	for path, want := range map[string]string{
+		"/": "/", "/a/b": "/a/b", "/A/ß": "/a/ss", "/a/.": "/a/.", "/a/...": "/a/...", "/a. /b..": "/a/b",
+		"/\u200d": "/\u200d", "/ΑΛΦΑΣ": "/αλφασ", "/か\u3099": "/が", "/\u1fb4": "/άι", "/\u03b1\u0345\u0301": "/άι",
+	} {
+		if got := fold(path); got != want || fold(got) != got {
+			t.Errorf("fold(%q) = %q, want %q", path, got, want)
+		}
+	}
 }
 
 // A magic link of /proc leads to an open file, not to a name: its text is

@@ -12,6 +12,13 @@ import (
 	"sunaba/scope"
 )
 
+// The modes of new files. What will replace a file is closed to others until it
+// has the mode of that file: its content may be nobody else's business.
+const (
+	newFile     = 0o666
+	replacement = 0o600
+)
+
 // temporary is a file under a random name that will take the place of another.
 type temporary struct {
 	dir  handle
@@ -20,16 +27,16 @@ type temporary struct {
 	keep bool
 }
 
-// temporary makes an empty file beside p; nil when that is not to be had. Its
-// name cannot be foreseen and is made exclusively, so that nothing planted is
+// temporary makes an empty file of the given mode beside p; nil when that is not
+// to be had. Its name cannot be foreseen and is made exclusively, so that nothing planted is
 // ever opened.
-func (f *FS) temporary(p *place) *temporary {
+func (f *FS) temporary(p *place, mode uint32) *temporary {
 	name := ".sunaba-" + rand.Text() + ".tmp"
 	beside := beneath(p.dirPath, name)
 	if f.rules.Locate(beside) != scope.Within || !f.rights(p.dir, beside).Has(scope.R|scope.W) {
 		return nil
 	}
-	file, err := p.dir.create(name)
+	file, err := p.dir.create(name, mode)
 	if err != nil {
 		return nil
 	}

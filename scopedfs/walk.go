@@ -248,7 +248,7 @@ func (f *FS) takeUp(l *level) error {
 	if l.dir != nil {
 		return nil
 	}
-	self, err := f.top.descend(l.path[1:])
+	self, err := f.descend(l.path[1:])
 	if err != nil {
 		return err
 	}

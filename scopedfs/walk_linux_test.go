@@ -185,6 +185,45 @@ func TestWalkDeepTree(t *testing.T) {
 	wants(t, "remove at the bottom", err, "")
 }
 
+// TestWalkTooDeep: a tree without end costs a search neither memory nor time
+// without end; what is left out is said.
+func TestWalkTooDeep(t *testing.T) {
+	const depth = 120
+	name := strings.Repeat("d", 200) // 120 × 201 bytes: beyond maxWalked
+	w := build(t, "w/z = Z")
+	at, err := unix.Open(w.path("w"), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range depth {
+		if err := unix.Mkdirat(at, name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		below, err := unix.Openat(at, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+		unix.Close(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = below
+	}
+	unix.Close(at)
+	longest, after := 0, false
+	var lost []error
+	err = w.open().Walk(t.Context(), ".", func(e WalkEntry) error {
+		longest, after = max(longest, len(e.Path)), after || e.Name() == "z"
+		if e.Err != nil {
+			lost = append(lost, e.Err)
+		}
+		return nil
+	})
+	if err != nil || !after || longest > maxWalked+len(name)+1 || longest < maxWalked-len(name) {
+		t.Errorf("paths up to %d bytes, the rest seen: %v, %v", longest, after, err)
+	}
+	if len(lost) != 1 || fault.CodeOf(lost[0]) != fault.FSBadPath {
+		t.Errorf("left out: %v", lost)
+	}
+}
+
 func descriptors(t *testing.T) int {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")

@@ -149,7 +149,7 @@ func (f *FS) replace(op string, p *place, old *os.File, data []byte, out *Outcom
 	}
 	out.Changed = true
 	if old != nil && p.node.links == 1 {
-		if temp := f.temporary(p); temp != nil {
+		if temp := f.temporary(p, replacement); temp != nil {
 			defer temp.discard()
 			if temp.fill(data) == nil && dress(temp.file, old, p.node) {
 				err := f.exchange(op, p, temp, old, out)
@@ -232,9 +232,9 @@ func (f *FS) writeNew(op string, p *place, data []byte, out *Outcome) (err error
 		}
 	}()
 	out.Created, out.Changed = true, true
-	temp := f.temporary(p)
+	temp := f.temporary(p, newFile)
 	if temp == nil { // the rules or the system allow this one name only
-		file, err := p.dir.create(p.name)
+		file, err := p.dir.create(p.name, newFile)
 		if err != nil {
 			return p.raced(op, err)
 		}

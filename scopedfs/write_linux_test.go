@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +180,62 @@ func TestWriteKeepsMetadata(t *testing.T) {
 	unix.Umask(old)
 	if info, err := os.Stat(out.Path.Canonical); err != nil || info.Mode() != os.FileMode(0o666&^old) {
 		t.Errorf("a new file has mode %v, %v", info.Mode(), err)
+	}
+}
+
+// What replaces a file that is closed to others is closed to them from its first
+// moment on. The twin: what becomes a new file is as open as the mask lets it.
+func TestReplacementIsAsClosedAsItsFile(t *testing.T) {
+	w := build(t, "w/key = K")
+	f := w.open()
+	if err := os.Chmod(w.path("w/key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Umask(unix.Umask(0))
+	// watched writes until the file that will take the name was seen.
+	watched := func(act func(data []byte)) os.FileMode {
+		seen, stop := make(chan os.FileMode, 1), make(chan struct{})
+		defer close(stop)
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				found, _ := filepath.Glob(w.path("w/.sunaba-*"))
+				for _, name := range found {
+					if info, err := os.Lstat(name); err == nil {
+						seen <- info.Mode()
+						return
+					}
+				}
+			}
+		}()
+		for i := 0; ; i++ {
+			act(bytes.Repeat([]byte{byte(i)}, 1<<20))
+			select {
+			case mode := <-seen:
+				return mode
+			default:
+			}
+		}
+	}
+	if mode := watched(func(data []byte) {
+		if _, err := w.write(f, "key", string(data)); err != nil {
+			t.Error(err)
+		}
+	}); mode != 0o600 {
+		t.Errorf("the replacement had mode %v", mode)
+	}
+	n := 0
+	if mode := watched(func(data []byte) {
+		n++
+		if _, err := w.write(f, fmt.Sprint("new", n), string(data)); err != nil {
+			t.Error(err)
+		}
+	}); mode != 0o666 {
+		t.Errorf("the new file had mode %v", mode)
 	}
 }
 

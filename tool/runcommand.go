@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -92,6 +93,9 @@ func (e *Env) runCommand(ctx context.Context, a commandArgs) Result {
 	if asksBack(out.Output) {
 		r.Hint = "noninteractive"
 	}
+	if out.Ended && out.ExitCode != 0 {
+		e.blame(&r, out.Output, at.Canonical)
+	}
 	return r
 }
 
@@ -147,32 +151,58 @@ const elisionMark = "\x00"
 
 // render returns output as the model gets it, and all that was kept of it when
 // the model gets less than that; full is "" when nothing is left out.
+//
+// Bytes are made text before they are cut: what is no character becomes U+FFFD,
+// which is longer.
 func render(c sandbox.Capture, maxLines, maxBytes int) (text, full string) {
-	head, tail := c.Head, c.Tail
+	var head, tail []byte
 	if c.Dropped == 0 {
-		head, tail = append(head[:len(head):len(head)], tail...), nil
+		head = printable(append(c.Head[:len(c.Head):len(c.Head)], c.Tail...))
 		if len(head) <= maxBytes && countLines(head) <= maxLines {
-			return valid(head), ""
+			return string(head), ""
 		}
 		tail = head
 	} else {
-		head, tail = trimPartialEnd(head), trimPartialStart(tail)
+		head, tail = printable(trimPartialEnd(c.Head)), printable(trimPartialStart(c.Tail))
 	}
 	first := firstLines(head, (maxLines+1)/2, maxBytes/2)
 	last := lastLines(tail, maxLines/2, maxBytes/2)
-	left := c.Dropped + int64(len(c.Head)+len(c.Tail)-len(first)-len(last))
+	left := c.Dropped + int64(len(head)-len(first)-len(last))
+	if c.Dropped > 0 {
+		left += int64(len(tail))
+	}
 	glue := func(head []byte, left int64, where string, tail []byte) string {
-		text := strings.ReplaceAll(valid(head), elisionMark, "\uFFFD")
+		text := string(head)
 		if text != "" && !strings.HasSuffix(text, "\n") {
 			text += "\n"
 		}
-		return text + fmt.Sprintf("[… %d bytes left out%s …]\n", left, where) + valid(tail)
+		return text + fmt.Sprintf("[… %d bytes left out%s …]\n", left, where) + string(tail)
 	}
 	text = glue(first, left, ", see "+elisionMark, last)
 	if c.Dropped == 0 {
-		return text, valid(head)
+		return text, string(head)
 	}
 	return text, glue(head, c.Dropped, "", tail)
+}
+
+// printable returns b as valid UTF-8 without NUL, which ends a text for some
+// of the programs behind the model. Every run of either becomes one U+FFFD.
+func printable(b []byte) []byte {
+	return bytes.ToValidUTF8(bytes.ReplaceAll(b, []byte{0}, []byte{0xff}), []byte("\uFFFD"))
+}
+
+// blame marks the result of a failed command with what the sandbox refused.
+func (e *Env) blame(r *Result, c sandbox.Capture, dir string) {
+	operation, path := e.blocked(c, dir)
+	if operation == "" {
+		return
+	}
+	r.Fields = append(r.Fields, Field{"blocked", operation})
+	r.Hint = "blocked_network"
+	if path != "" {
+		r.Fields = append(r.Fields, Field{"blocked_path", clip(path)})
+		r.Hint = "blocked"
+	}
 }
 
 // firstLines returns the first n lines of b, in at most size bytes.

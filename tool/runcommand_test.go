@@ -366,7 +366,7 @@ func TestRunCommandElidesOutput(t *testing.T) {
 	if r := show(sandbox.Capture{Head: []byte("a\xe6\x97"), Tail: []byte("\xa5b\n")}); r.Text != "a日b\n" {
 		t.Errorf("%q", r.Text)
 	}
-	if r := show(sandbox.Capture{Head: []byte("\xc3\x28\x00")}); r.Text != "\uFFFD(\x00" {
+	if r := show(sandbox.Capture{Head: []byte("\xc3\x28\x00")}); r.Text != "\uFFFD(\uFFFD" {
 		t.Errorf("%q", r.Text)
 	}
 	var lines strings.Builder
@@ -397,6 +397,15 @@ func TestRunCommandElidesOutput(t *testing.T) {
 	}
 	if r := b.ok(ReadFile, args{"path": "output:2"}); !strings.Contains(r.Text, "[… 1099511627776 bytes left out …]") {
 		t.Errorf("%.300q", r.Text)
+	}
+	// What has no characters grows when it becomes text; the bound holds for that.
+	for _, junk := range []string{"a\xff", "\x00a", "\x00"} {
+		half := []byte(strings.Repeat(junk, 50000))
+		for _, dropped := range []int64{0, 7} {
+			if r := show(sandbox.Capture{Head: half, Tail: half, Dropped: dropped}); len(r.Text) > b.env.Limits.orDefault().CommandBytes+100 || strings.Contains(r.Text, "\x00") {
+				t.Errorf("%q: %d bytes", junk, len(r.Text))
+			}
+		}
 	}
 }
 

@@ -64,13 +64,13 @@ func (s *search) file(shown string, text io.Reader) error {
 		if last = err == io.EOF || err == io.ErrUnexpectedEOF; err != nil && !last {
 			return err
 		}
-		end := len(s.buf) // search whole lines only
+		end, cut := len(s.buf), false // search whole lines only
 		if !last {
 			if end = bytes.LastIndexByte(s.buf, '\n') + 1; end <= pos {
 				if len(s.buf)-pos < searchLine {
 					continue
 				}
-				end = len(s.buf)
+				end, cut = len(s.buf), true
 			}
 		}
 		rest := end
@@ -79,7 +79,7 @@ func (s *search) file(shown string, text io.Reader) error {
 		if s.mode == "files" && s.matches > before {
 			break // one is enough
 		}
-		keep := contextStart(block, s.context)
+		keep := s.keep(block, cut)
 		pos = len(block) - keep
 		s.buf = append(append(s.buf[:0], block[keep:]...), s.buf[rest:]...)
 	}
@@ -93,6 +93,24 @@ func (s *search) file(shown string, text io.Reader) error {
 		}
 	}
 	return nil
+}
+
+// keep returns where the part of block starts that later matches may need as
+// their context: the last lines, as far as memory stays bounded. A line that
+// was cut is no context: what comes next would not begin a line.
+func (s *search) keep(block []byte, cut bool) int {
+	if cut {
+		return len(block)
+	}
+	at := contextStart(block, s.context)
+	least := len(block) - searchBlock
+	if at >= least {
+		return at
+	}
+	if i := bytes.IndexByte(block[least:], '\n'); i >= 0 {
+		return least + i + 1
+	}
+	return len(block)
 }
 
 // list shows one line of the modes files and count.
@@ -118,7 +136,9 @@ func (s *search) block(p *printer, block []byte, pos, line int) int {
 		}
 		p.match(block, start, end, line)
 		pos = min(end+1, len(block))
-		line++
+		if end < len(block) { // else the line goes on in the next block, or nothing does
+			line++
+		}
 		start, end, ok = lines.next(pos)
 	}
 	p.after(block[pos:], line)

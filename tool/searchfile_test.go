@@ -101,6 +101,16 @@ func TestSearchFileBearsLongLines(t *testing.T) {
 	if r.Text != want {
 		t.Errorf("%q, want %q", r.Text, want)
 	}
+	// One that is searched in pieces is no context for its own rest, and is not
+	// kept as such: matches in every piece, lines counted all the same.
+	endless := newBox(t, map[string]string{"f": "first\n" + strings.Repeat("a", 2*searchLine+3*searchBlock) + "\nb\n"})
+	r = endless.ok(SearchFile, args{"pattern": "a|b", "context": 3})
+	if !strings.Contains(r.Text, "f-1-first\nf:2:aaa") || !strings.HasSuffix(r.Text, "f:3:b\n") || len(r.Text) > DefaultLimits().ReadBytes {
+		t.Errorf("%d bytes: %.80q … %q", len(r.Text), r.Text, r.Text[max(0, len(r.Text)-80):])
+	}
+	if c := (&search{context: 3}).keep([]byte("x\n"+strings.Repeat("y", 2*searchBlock)+"\n"), false); c != 2*searchBlock+3 {
+		t.Errorf("keeps from %d", c)
+	}
 	many := newBox(t, map[string]string{"f": strings.Repeat(strings.Repeat("m", 250)+"\n", 1000)})
 	r = many.ok(SearchFile, args{"pattern": "m+", "context": 20})
 	if len(r.Text) > DefaultLimits().ReadBytes || field(r, "truncated") != true || field(r, "matches") != 1000 {

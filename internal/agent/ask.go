@@ -72,8 +72,20 @@ func (x *run) compact(tools []tool.Spec) {
 	half := x.window
 	half.share /= 2
 	shorten(x.messages, keepResults, func() bool { return !half.full(weight(x.messages, tools)) })
-	if x.window.full(weight(x.messages, tools)) {
-		shorten(x.messages, 1, func() bool { return !x.window.full(weight(x.messages, tools)) })
+	full := func() bool { return x.window.full(weight(x.messages, tools)) }
+	if full() {
+		shorten(x.messages, 1, func() bool { return !full() })
+	}
+	// What is left of old calls adds up, too.
+	if full() && x.history > 0 {
+		x.forgetHistory()
+	}
+	for full() {
+		shorter := dropExchange(x.messages, keepResults)
+		if len(shorter) == len(x.messages) {
+			return
+		}
+		x.messages = shorter
 	}
 }
 
@@ -83,9 +95,14 @@ func (x *run) compact(tools []tool.Spec) {
 func (x *run) makeRoom() bool {
 	shorter := shorten(x.messages, 1, func() bool { return false })
 	if x.history > 0 {
-		x.messages = slices.Delete(x.messages, 1, 1+x.history)
-		x.history = 0
+		x.forgetHistory()
 		return true
 	}
 	return shorter
+}
+
+// forgetHistory leaves out what the Session remembers of earlier Tasks.
+func (x *run) forgetHistory() {
+	x.messages = slices.Delete(x.messages, 1, 1+x.history)
+	x.history = 0
 }

@@ -33,8 +33,7 @@ func (x *run) attempt(ctx context.Context, t plan.Task) error {
 		return err
 	}
 	x.progress.Phase, x.progress.Current = Working, t.Title
-	from := len(x.messages)
-	defer x.forgetThinking(from)
+	defer x.forgetThinking()
 	done, total := x.graph.Count()
 	x.say(RoleUser, startTask(t, done+1, total))
 	a := &attempt{run: x, task: t}
@@ -67,8 +66,8 @@ func (x *run) complete(ctx context.Context, t plan.Task, text string) error {
 }
 
 // forgetThinking removes reasoning once the exchange it served is over (OLL-14d).
-func (x *run) forgetThinking(from int) {
-	for i := from; i < len(x.messages); i++ {
+func (x *run) forgetThinking() {
+	for i := range x.messages {
 		x.messages[i].Thinking = ""
 	}
 }
@@ -192,6 +191,7 @@ func (a *attempt) act(ctx context.Context, m Message, cut bool) (text string, en
 				answer = cutCall
 			default:
 				answer, text, ended, err = a.one(ctx, c, fitted, fit)
+				answer = a.window.fit(answer, weight(a.messages[:1], a.tools))
 			}
 		}
 		// What goes back into history is a valid object in every case (LLM-008).

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,7 +17,13 @@ const (
 	stubBytes     = 240     // kept of a shortened result: its first line
 	longArgument  = 400     // longer string arguments of old calls are elided
 	keepResults   = 2       // newest tool results that are never shortened
+	leastResult   = 1 << 10 // bytes of a result that are kept in every window
 )
+
+// leftOut stands where n bytes of a result were cut out.
+func leftOut(n int) string {
+	return "[" + decimal(n) + " bytes are left out here: they do not fit into your window. Ask for a smaller part if you need them.]"
+}
 
 const removed = "[removed to save room; call the tool again if you need it]"
 
@@ -37,6 +44,24 @@ func (w *window) learn(bytes, measured int) {
 // full reports whether bytes are more than the window may hold.
 func (w *window) full(bytes int) bool {
 	return float64(bytes)/w.ratio > w.share*float64(w.tokens)
+}
+
+// fit cuts the middle out of an answer that would leave no room for a second
+// one of its size beside the fixed bytes of every request: the newest results
+// are never shortened, so that one of them could fill the window by itself.
+func (w *window) fit(answer string, fixed int) string {
+	room := (int(w.ratio*w.share*float64(w.tokens)) - fixed) / keepResults
+	if room = max(room, leastResult); len(answer) <= room {
+		return answer
+	}
+	head, tail := room*3/4, len(answer)-room/4
+	for head > 0 && !utf8.RuneStart(answer[head]) {
+		head--
+	}
+	for tail < len(answer) && !utf8.RuneStart(answer[tail]) {
+		tail++
+	}
+	return answer[:head] + "\n" + leftOut(tail-head) + "\n" + answer[tail:]
 }
 
 // weight is the size of a request in bytes.
@@ -89,11 +114,37 @@ func shorten(messages []Message, keep int, enough func() bool) bool {
 	return changed
 }
 
+// dropExchange leaves out the oldest reply with calls together with their
+// results, unless it is one of the newest keep. Everything else stays: the
+// head, the request, the plan, what the current task is.
+func dropExchange(messages []Message, keep int) []Message {
+	first := -1
+	for i, m := range messages {
+		if len(m.ToolCalls) > 0 {
+			if first < 0 {
+				first = i
+			}
+			keep--
+		}
+	}
+	if keep >= 0 {
+		return messages
+	}
+	end := first + 1
+	for end < len(messages) && messages[end].Role == RoleTool {
+		end++
+	}
+	return slices.Delete(messages, first, end)
+}
+
 // stub keeps the first line of a result, or its beginning.
 func stub(content string) string {
 	head, rest, _ := strings.Cut(content, "\n")
 	if rest == removed || (rest == "" && len(head) <= stubBytes) {
 		return content
+	}
+	if len(head) > stubBytes {
+		head = verdict(head)
 	}
 	if len(head) > stubBytes {
 		n := stubBytes
@@ -103,6 +154,26 @@ func stub(content string) string {
 		head = head[:n] + "…"
 	}
 	return head + "\n" + removed
+}
+
+// verdict is the first line of a refusal without its sentences, so that it stays
+// one JSON object; any other line is returned as it is.
+func verdict(head string) string {
+	var r struct {
+		OK    *bool  `json:"ok"`
+		Scope string `json:"scope"`
+		Error *struct {
+			Code string `json:"code"`
+		} `json:"error"`
+	}
+	if json.Unmarshal([]byte(head), &r) != nil || r.OK == nil || r.Error == nil {
+		return head
+	}
+	short, err := json.Marshal(r)
+	if err != nil {
+		return head
+	}
+	return string(short)
 }
 
 // elide replaces the long string members of an argument object.

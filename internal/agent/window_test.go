@@ -10,10 +10,10 @@ import (
 	"sunaba/tool"
 )
 
-// LLM-004: thirty results in a window of 8k, in text of many and of few bytes a
+// LLM-004: a hundred and twenty results in a window of 8k, in text of many and of few bytes a
 // token.
 func TestTheWindowIsKept(t *testing.T) {
-	const window, results = 8192, 30
+	const window, results = 8192, 120
 	for _, perToken := range []int{4, 2} {
 		t.Run(decimal(perToken), func(t *testing.T) {
 			s := newStage(planned("t1 read"))
@@ -54,6 +54,44 @@ func TestTheWindowIsKept(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// One result alone must not fill a small window: its middle is left out, with a
+// word about it, and the Task goes on.
+//
+// Covers: S1-112
+func TestAResultFitsIntoASmallWindow(t *testing.T) {
+	s := newStage(planned("t1 read"), calls(call(tool.ReadFile, `{"path":"a"}`)), calls(call(tool.ReadFile, `{"path":"b"}`)), calls(finish("end")))
+	s.cfg.NumCtx = 2048
+	for i, inner := range s.model.steps {
+		s.model.steps[i] = func(r ChatRequest) (Reply, error) {
+			if weight(r.Messages, r.Tools) > 4*s.cfg.NumCtx {
+				return Reply{}, fault.New(fault.LLMOverflow, "chat")
+			}
+			return inner(r)
+		}
+	}
+	s.box.results[tool.ReadFile] = func(json.RawMessage) tool.Result {
+		return tool.Result{OK: true, Text: "BEGIN" + strings.Repeat("日", 20<<10) + "END"}
+	}
+	wantEnd(t, s.run(t), "")
+	last := s.model.requests[len(s.model.requests)-1].Messages
+	answer := last[len(last)-1].Content
+	if !strings.Contains(answer, "BEGIN") || !strings.HasSuffix(answer, "END") || !strings.Contains(answer, "left out") || !utf8.ValidString(answer) {
+		t.Errorf("%d bytes: %.200q", len(answer), answer)
+	}
+}
+
+func TestAResultIsWholeWhereItFits(t *testing.T) {
+	w := window{tokens: DefaultNumCtx, share: DefaultCompactAt, ratio: bytesPerToken}
+	if whole := strings.Repeat("x", 16<<10); w.fit(whole, 7<<10) != whole { // results.read_bytes, head and tools as they are
+		t.Error("a result of the default size is cut in the default window")
+	}
+	for _, fixed := range []int{0, 1 << 20} {
+		if got := w.fit(strings.Repeat("日", 1<<20), fixed); len(got) < leastResult || len(got) > 1<<16 || !utf8.ValidString(got) {
+			t.Errorf("fixed %d: %d bytes", fixed, len(got))
+		}
 	}
 }
 
@@ -140,6 +178,18 @@ func TestShortenKeepsCallsAndNewestResults(t *testing.T) {
 	}
 	if got := stub(strings.Repeat("日", 200)); !utf8.ValidString(got) {
 		t.Errorf("a character was split: %q", got)
+	}
+}
+
+// The first line of a refusal is one JSON object, shortened or not.
+func TestAShortenedRefusalStaysAnObject(t *testing.T) {
+	long := strings.Repeat("日", 300)
+	got := stub(`{"ok":false,"scope":"workspace","error":{"code":"fs.read_only","message":"` + long + `","hint":"` + long + `"}}`)
+	if got != `{"ok":false,"scope":"workspace","error":{"code":"fs.read_only"}}`+"\n"+removed {
+		t.Errorf("%q", got)
+	}
+	if got := stub(long); len(got) > stubBytes+len("…\n")+len(removed) || !utf8.ValidString(got) {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -19,7 +19,10 @@ import (
 
 var program string // the built agent-mcp
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	dependOnTheProduct()
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "blackbox")
@@ -108,7 +111,8 @@ func (h *house) read(path string) string {
 }
 
 func (h *house) environ() []string {
-	return []string{"HOME=" + filepath.Join(h.state, "home"), "PATH=/usr/bin:/bin", "XDG_STATE_HOME=" + h.state, "SUNABA_TEST_SECRET=s3cr3t"}
+	return []string{"HOME=" + filepath.Join(h.state, "home"), "PATH=/usr/bin:/bin", "XDG_STATE_HOME=" + h.state, "XDG_CONFIG_HOME=" + h.dir + "/config", "SUNABA_TEST_SECRET=s3cr3t",
+		"APP_KEYS_0=s3cr3t-key", "BLOB={\n \"token\":\"s3cr3t-blob\"\n}", "AWS_SECRET_ACCESS_KEY=s3cr3t-aws", "LD_PRELOAD_X=s3cr3t"}
 }
 
 // agent runs the program to its end.

@@ -19,14 +19,19 @@ type model struct {
 	mu      sync.Mutex
 	effect  string
 	turns   []turn
+	show    string   // the answer about the model
+	plans   []string // raw answers of the planner, before the usual one
 	results []string // content of tool messages, in order
+	answers []string // what was told of each call of this job, in order
 	bodies  []string // whole requests
+	size    int      // of the last one, in bytes
 }
 
-// turn is what the model answers: calls, or plain text.
+// turn is what the model answers: calls, or plain text, or something raw.
 type turn struct {
 	calls []call
 	text  string
+	raw   func(w http.ResponseWriter)
 }
 
 type call struct {
@@ -35,7 +40,7 @@ type call struct {
 }
 
 func newModel(t *testing.T) *model {
-	m := &model{t: t, effect: "none"}
+	m := &model{t: t, effect: "none", show: `{"capabilities":["completion","tools"],"model_info":{}}`}
 	m.server = httptest.NewServer(http.HandlerFunc(m.handle))
 	t.Cleanup(m.server.Close)
 	return m
@@ -47,7 +52,7 @@ func (m *model) url() string { return m.server.URL }
 func (m *model) play(effect string, turns ...turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.effect, m.results = effect, nil
+	m.effect, m.results, m.answers = effect, nil, nil
 	m.turns = append(turns, do("finish_task", map[string]any{"summary": "The outsider's summary.", "outcome": "done"}))
 }
 
@@ -59,7 +64,7 @@ func (m *model) handle(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/api/chat":
 	case "/api/show":
-		fmt.Fprint(w, `{"capabilities":["completion","tools"],"model_info":{}}`)
+		fmt.Fprint(w, m.show)
 		return
 	case "/api/tags":
 		fmt.Fprint(w, `{"models":[{"name":"outsider","model":"outsider"}]}`)
@@ -76,28 +81,49 @@ func (m *model) handle(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&raw); err != nil {
 		m.t.Errorf("request: %v", err)
 	}
-	m.bodies = append(m.bodies, string(raw))
+	m.bodies, m.size = append(m.bodies, string(raw)), len(raw)
 	if err := json.Unmarshal(raw, &q); err != nil {
 		m.t.Errorf("request: %v", err)
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if len(q.Format) > 0 {
+		if len(m.plans) > 0 {
+			plan := m.plans[0]
+			m.plans = m.plans[1:]
+			m.say(w, map[string]any{"role": "assistant", "content": plan})
+			return
+		}
 		plan := fmt.Sprintf(`{"tasks":[{"id":"t1","title":"The only task","instructions":"Do it.","depends_on":[],"effect":%q,"optimistic_tokens":400,"most_likely_tokens":900,"pessimistic_tokens":2500,"token_budget":"4K"}],"skills":[]}`, m.effect)
 		m.say(w, map[string]any{"role": "assistant", "content": plan})
 		return
 	}
 	m.results = nil
+	var latest []string
 	for _, message := range q.Messages {
-		if message.Role == "tool" {
+		switch message.Role {
+		case "tool":
 			m.results = append(m.results, message.Content)
+			latest = append(latest, message.Content)
+		case "assistant":
+			latest = nil
 		}
 	}
+	m.answers = append(m.answers, latest...)
 	if len(m.turns) == 0 {
 		m.say(w, map[string]any{"role": "assistant", "content": "I have nothing more to do."})
 		return
 	}
 	next := m.turns[0]
 	m.turns = m.turns[1:]
+	m.answer(w, next)
+}
+
+// answer says one turn.
+func (m *model) answer(w http.ResponseWriter, next turn) {
+	if next.raw != nil {
+		next.raw(w)
+		return
+	}
 	message := map[string]any{"role": "assistant", "content": next.text}
 	var calls []any
 	for i, c := range next.calls {
@@ -130,7 +156,7 @@ func (m *model) say(w http.ResponseWriter, message map[string]any) {
 	chunk(with(map[string]any{"message": message, "done": false}))
 	chunk(with(map[string]any{
 		"message": map[string]any{"role": "assistant", "content": ""}, "done": true, "done_reason": "stop",
-		"prompt_eval_count": 100, "eval_count": 10,
+		"prompt_eval_count": m.size / 4, "eval_count": 10,
 	}))
 }
 

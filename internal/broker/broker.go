@@ -65,6 +65,7 @@ func (b *Broker) Open(sessionID, taskID string) *Box {
 type Box struct {
 	broker        *Broker
 	session, task string
+	release       func() error // gives the workspace up; nil: not claimed
 	sandbox       *sandbox.Sandbox
 }
 
@@ -160,6 +161,13 @@ func (x *Box) open(ctx context.Context) error {
 	if x.sandbox != nil {
 		return nil
 	}
+	if x.release == nil {
+		release, err := x.broker.cfg.Run.Claim(ctx, x.broker.cfg.Policy.Workspace.Root)
+		if err != nil {
+			return err
+		}
+		x.release = release
+	}
 	s, err := sandbox.Start(ctx, sandbox.Options{
 		Policy: x.broker.cfg.Policy, Config: x.broker.settings,
 		Placeholders: &placeholders{run: x.broker.cfg.Run},
@@ -175,12 +183,16 @@ func (x *Box) open(ctx context.Context) error {
 // Close ends the Task's sandbox; nothing of it remains. It may be called more
 // than once.
 func (x *Box) Close() error {
-	if x.sandbox == nil {
-		return nil
+	var errs []error
+	if x.sandbox != nil {
+		errs = append(errs, x.sandbox.Close())
+		x.sandbox = nil
 	}
-	s := x.sandbox
-	x.sandbox = nil
-	return s.Close()
+	if x.release != nil {
+		errs = append(errs, x.release())
+		x.release = nil
+	}
+	return errors.Join(errs...)
 }
 
 // report writes what a call did, as the Worker told it.

@@ -86,6 +86,46 @@ func TestPlaceholderLifecycle(t *testing.T) {
 	}
 }
 
+// TestFilledPlaceholder: one with content goes when it still has it, whole or
+// cut short, and stays when it has other.
+func TestFilledPlaceholder(t *testing.T) {
+	for name, row := range map[string]struct {
+		now  string
+		left []string
+	}{
+		"untouched": {".\n", []string{}},
+		"cut short": {".", []string{}},
+		"emptied":   {"", []string{}},
+		"changed":   {"..", []string{"x=.."}},
+		"longer":    {".\n\n", []string{"x=.\n\n"}},
+	} {
+		for _, how := range []string{"remove", "recover"} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				r, state := openTest(t)
+				w := workspace(t)
+				path := filepath.Join(w, "x")
+				made, err := MakePlaceholders(r, Want{Path: path, Content: ".\n"})
+				must(t, err)
+				if diff := cmp.Diff([]string{"x=.\n"}, tree(t, w)); diff != "" {
+					t.Error(diff)
+				}
+				must(t, os.WriteFile(path, []byte(row.now), 0o600))
+				if how == "remove" {
+					must(t, made[0].Remove())
+					must(t, r.Close())
+				} else {
+					crash(t, r)
+					_, err := Recover(state, nil)
+					must(t, err)
+				}
+				if diff := cmp.Diff(row.left, tree(t, w)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
 func TestPlaceholderNeverReplaces(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
 		"file":          func(p string) error { return os.WriteFile(p, []byte("x"), 0o600) },

@@ -2,6 +2,8 @@ package journal
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -60,7 +62,11 @@ func Recover(stateDir string, undo func(Entry) error) (Report, error) {
 
 func recoverRun(dir string, undo func(Entry) error, report *Report) error {
 	lock := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
-	free, err := lock.TryLock()
+	err := regular(lock.Path())
+	var free bool
+	if err == nil {
+		free, err = lock.TryLock()
+	}
 	if err != nil {
 		return recoveryFault(err, dir, Entry{Path: lock.Path()})
 	}
@@ -70,7 +76,10 @@ func recoverRun(dir string, undo func(Entry) error, report *Report) error {
 	}
 	defer lock.Unlock()
 	journal := filepath.Join(dir, journalFile)
-	open, err := pending(journal)
+	var open []Entry
+	if err = regular(journal); err == nil {
+		open, err = pending(journal)
+	}
 	if err != nil {
 		return recoveryFault(err, dir, Entry{Path: journal})
 	}
@@ -92,6 +101,19 @@ func recoverRun(dir string, undo func(Entry) error, report *Report) error {
 		report.Ledgers = append(report.Ledgers, ledger)
 	}
 	return nil
+}
+
+// regular refuses what stands at path and is no file: opening a named pipe
+// would wait for ever. Nothing at all is fine.
+func regular(path string) error {
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func exists(path string) bool {

@@ -213,6 +213,9 @@ func enter(stateDir string) (*flock.Flock, error) {
 		return nil, stateFault(err, runs)
 	}
 	door := flock.New(filepath.Join(runs, ".lock"), flock.SetPermissions(0o600))
+	if err := regular(door.Path()); err != nil {
+		return nil, stateFault(err, door.Path())
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), doorWait)
 	defer cancel()
 	if ok, err := door.TryLockContext(ctx, 2*time.Millisecond); err != nil || !ok {

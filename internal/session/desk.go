@@ -168,8 +168,9 @@ func (d *Desk) Submit(r Request) (Ticket, error) {
 		d.repeats[r.ClientRequestID] = t.status.TaskID
 	}
 	d.queue = append(d.queue, t)
+	queued := t.ticket() // before next, which may start it at once
 	d.next()
-	return t.ticket(), nil
+	return queued, nil
 }
 
 // Status tells what may be told of a Task. With a wait it returns as soon as

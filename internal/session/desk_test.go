@@ -206,6 +206,22 @@ func TestUnknownNames(t *testing.T) {
 	})
 }
 
+// What agent_run answers is queued even when nothing waits before it.
+// Covers: S1-074
+func TestATicketIsQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		d := desk(t, s.run, nil)
+		ticket := submit(t, d, Request{Text: "x"})
+		if ticket.Status != Queued {
+			t.Errorf("the ticket says %s", ticket.Status)
+		}
+		<-s.started
+		s.end <- Outcome{}
+		synctest.Wait()
+	})
+}
+
 func TestClientRequestIDIsBoundToTheRequest(t *testing.T) {
 	warm := 0.5
 	first := Request{Text: "x", Temperature: &warm, ClientRequestID: "c1", Owner: "a", Images: []Image{{"image/png", []byte{1}}}}

@@ -17,8 +17,12 @@ import (
 // the kernel counts threads (C-87).
 const fenceFactor = 32
 
+// WorkerThreads is how many threads the Worker keeps for itself; they count
+// within the fence, which has room for twice as many.
+const WorkerThreads = 24
+
 // Fence returns the coarse bound on processes and threads together.
-func Fence(processes int) int { return processes * fenceFactor }
+func Fence(processes int) int { return processes*fenceFactor + 2*WorkerThreads }
 
 // openFiles is the descriptor limit of commands.
 const openFiles = 4096

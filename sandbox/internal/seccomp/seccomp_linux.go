@@ -20,6 +20,10 @@ type Options struct {
 	// threads: no signal to PID 1, no limits of
 	// other processes, no new sockets.
 	Launcher bool
+	// Thread is the launcher's own thread. Commands stand in its Landlock
+	// domain, which therefore does not keep their signals from it, and a signal
+	// to it is one to PID 1; one with a forged origin ends the Worker.
+	Thread uint32
 	// NoExecute refuses memfd_create, which would be an executable file
 	// outside every mount (traps: memfd + fexecve).
 	NoExecute bool
@@ -45,6 +49,15 @@ const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUT
 const (
 	tiocsti   = 0x5412
 	tioclinux = 0x541c
+)
+
+// Controls that let the kernel send a signal to a process of the caller's
+// choice; where the process stands behind a pointer they are refused as a whole.
+const (
+	fSetOwn   = 8
+	fSetOwnEx = 15
+	fioSetOwn = 0x8901
+	siocSPGrp = 0x8902
 )
 
 var (
@@ -80,21 +93,34 @@ func Program(o Options) []bpf.Instruction {
 		bpf.LoadAbsolute{Off: low(0), Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: newNamespaces, SkipFalse: 1},
 		refuse(unix.EPERM), retAllow)
-	on(unix.SYS_IOCTL,
-		bpf.LoadAbsolute{Off: low(1), Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: tiocsti, SkipTrue: 1},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: tioclinux, SkipTrue: 1},
-		refuse(unix.EPERM), retAllow)
+	controls := []uint32{tiocsti, tioclinux}
+	if o.Launcher {
+		controls = append(controls, fioSetOwn, siocSPGrp)
+	}
+	on(unix.SYS_IOCTL, refuseValues(1, controls)...)
+	for _, c := range modeSetting {
+		on(c.nr,
+			bpf.LoadAbsolute{Off: low(c.arg), Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: unix.S_ISUID, SkipTrue: 1},
+			refuse(unix.EPERM), retAllow)
+	}
 	if o.NoExecute {
 		on(unix.SYS_MEMFD_CREATE, refuse(unix.EACCES))
 	}
 	if o.Launcher {
+		worker := []uint32{1, o.Thread}
 		for _, nr := range signalling {
-			on(nr,
-				bpf.LoadAbsolute{Off: low(0), Size: 4},
-				bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 1, SkipTrue: 1},
-				refuse(unix.EPERM), retAllow)
+			on(nr, refuseValues(0, worker)...)
 		}
+		on(unix.SYS_PIDFD_SEND_SIGNAL, refuse(unix.EPERM)) // a directory of /proc will do for a pidfd
+		owned := refuseValues(2, worker)
+		on(unix.SYS_FCNTL, append([]bpf.Instruction{
+			bpf.LoadAbsolute{Off: low(1), Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: fSetOwnEx, SkipTrue: 1},
+			refuse(unix.EPERM),
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: fSetOwn, SkipTrue: 1},
+			retAllow,
+		}, owned...)...)
 		// Limits of another process: the Worker has the same user.
 		on(unix.SYS_PRLIMIT64,
 			bpf.LoadAbsolute{Off: low(0), Size: 4},
@@ -111,6 +137,15 @@ func Program(o Options) []bpf.Instruction {
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 2},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_SEQPACKET, SkipTrue: 1},
 			refuse(unix.EACCES), retAllow)
+	}
+	return append(p, retAllow)
+}
+
+// refuseValues refuses a call whose int argument is one of values.
+func refuseValues(arg int, values []uint32) []bpf.Instruction {
+	p := []bpf.Instruction{bpf.LoadAbsolute{Off: low(arg), Size: 4}}
+	for _, v := range values {
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: v, SkipTrue: 1}, refuse(unix.EPERM))
 	}
 	return append(p, retAllow)
 }

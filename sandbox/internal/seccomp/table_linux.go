@@ -27,3 +27,16 @@ var forbidden = append([]uint32{
 var signalling = []uint32{
 	unix.SYS_KILL, unix.SYS_TGKILL, unix.SYS_TKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN,
 }
+
+// modeSetting are the calls that change a mode, and which argument it is. None
+// may make a set-user-id program: in the sandbox it is one like any other, but
+// the workspace is on the host, where whoever started it would act as its owner.
+// One that is created with the bit is empty, and loses it when it is written.
+var modeSetting = append([]modeCall{
+	{unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2},
+}, machineModeSetting...)
+
+type modeCall struct {
+	nr  uint32
+	arg int
+}

@@ -12,3 +12,5 @@ var machineForbidden = []uint32{
 	unix.SYS__SYSCTL, unix.SYS_NFSSERVCTL, unix.SYS_CREATE_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE,
 	467, // open_tree_attr
 }
+
+var machineModeSetting = []modeCall{{unix.SYS_CHMOD, 1}}

@@ -11,3 +11,5 @@ var machineForbidden = []uint32{
 	unix.SYS_KEXEC_FILE_LOAD, unix.SYS_NFSSERVCTL,
 	467, // open_tree_attr
 }
+
+var machineModeSetting []modeCall // only those that every machine has
