@@ -16,6 +16,10 @@ const removed = "[redacted]"
 // a secret; shorter ones, such as "1" or "on", would blot out ordinary text.
 const minSecret = 4
 
+// edge is where a word begins, also behind an escape in a text that is JSON: to
+// \b alone "\nghp_" is one word. It is a group, kept in a replacement.
+const edge = `(\b|\\[bfnrt]|\\u[0-9A-Fa-f]{4})`
+
 // pattern is a form in which credentials travel, whoever owns them.
 type pattern struct {
 	words []string // lower case: a text with none of them need not be searched (the search is slow)
@@ -36,8 +40,8 @@ var patterns = []pattern{
 	},
 	{
 		[]string{"bearer"},
-		regexp.MustCompile(`(?i)(\bbearer\s+)[a-z0-9._~+/=-]{6,}`),
-		"${1}" + removed,
+		regexp.MustCompile(`(?i)` + edge + `(bearer\s+)[a-z0-9._~+/=-]{6,}`),
+		"${1}${2}" + removed,
 	},
 	{
 		[]string{"://"},
@@ -46,13 +50,13 @@ var patterns = []pattern{
 	},
 	{
 		[]string{"password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "private_key"},
-		regexp.MustCompile(`(\b(?:[A-Z0-9]+_)*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)(?:_[A-Z0-9]+)*\\*["']?\s*[:=]\s*\\*["']?)[^\s"'\\,;]{4,}`),
-		"${1}" + removed,
+		regexp.MustCompile(edge + `((?:[A-Z0-9]+_)*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)(?:_[A-Z0-9]+)*\\*["']?\s*[:=]\s*\\*["']?)[^\s"'\\,;]{4,}`),
+		"${1}${2}" + removed,
 	},
 	{
 		[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xox", "akia"},
-		regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16})`),
-		removed,
+		regexp.MustCompile(edge + `(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16})`),
+		"${1}" + removed,
 	},
 }
 

@@ -107,9 +107,19 @@ func (a *arguments) id(name string) string {
 	return id.String()
 }
 
+// atMost is integer for a value that is cut to high where more was asked for.
+func (a *arguments) atMost(name string, high int64) int64 {
+	return min(a.whole(name, a.numberUpTo(name, 0, math.Inf(1), float64(high))), high)
+}
+
 // number returns a finite number from low to high, nil when it is absent. A
 // number written as a string is taken as that number.
 func (a *arguments) number(name string, low, high float64) *float64 {
+	return a.numberUpTo(name, low, high, high)
+}
+
+// numberUpTo is number with another upper bound in the refusal's sentence.
+func (a *arguments) numberUpTo(name string, low, high, told float64) *float64 {
 	raw, ok := a.fields[name]
 	if !ok {
 		return nil
@@ -129,8 +139,8 @@ func (a *arguments) number(name string, low, high float64) *float64 {
 		return nil
 	}
 	v, err := strconv.ParseFloat(word, 64)
-	if err != nil || math.IsNaN(v) || v < low || v > high {
-		a.refuse("input.range", "field", name, "min", decimal(low), "max", decimal(high))
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < low || v > high {
+		a.refuse("input.range", "field", name, "min", decimal(low), "max", decimal(told))
 		return nil
 	}
 	return &v
@@ -138,7 +148,11 @@ func (a *arguments) number(name string, low, high float64) *float64 {
 
 // integer is number for whole numbers; absent is 0.
 func (a *arguments) integer(name string, low, high float64) int64 {
-	v := a.number(name, low, high)
+	return a.whole(name, a.number(name, low, high))
+}
+
+// whole refuses fractions; nil is 0.
+func (a *arguments) whole(name string, v *float64) int64 {
 	if v == nil {
 		return 0
 	}
@@ -146,7 +160,7 @@ func (a *arguments) integer(name string, low, high float64) int64 {
 		a.refuse("input.type", "field", name, "wanted", "integer", "got", "number")
 		return 0
 	}
-	return int64(*v)
+	return int64(min(*v, 1<<53))
 }
 
 // boolean returns a truth value; absent is false.

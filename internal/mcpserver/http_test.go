@@ -153,7 +153,7 @@ func TestHTTPEras(t *testing.T) {
 
 func TestHTTPRefusesWhatIsMalformed(t *testing.T) {
 	const secret = "my-secret"
-	h := serveHTTP(t, Config{Limits: Limits{MaxRequestBytes: 1 << 10}}, "any")
+	h := serveHTTP(t, Config{Limits: Limits{MaxImageBytes: 1 << 10, MaxRequestBytes: 1 << 10}}, "any")
 	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + clientMeta + `}}`
 	tests := []struct {
 		name, body   string

@@ -87,6 +87,10 @@ func (l *link) Write(_ context.Context, msg jsonrpc.Message) error {
 	}
 	// The client may use the id again as soon as it has the reply.
 	delete(p.calls, resp.ID)
+	if resp.Error != nil && c.method == "initialize" && p.legacy == l {
+		p.legacy = nil // it serves nothing; the next initialize gets another
+		l.retired = true
+	}
 	p.mu.Unlock()
 
 	var err error

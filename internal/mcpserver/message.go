@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -140,10 +141,33 @@ func encodeReply(id, result json.RawMessage, failure *jsonrpc.Error) []byte {
 	return b.Bytes()
 }
 
+// quoted finds what an error text of the SDK shows in quotation marks; ours is
+// what of it comes from the protocol, and not from the request.
+var (
+	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'`)
+	ours   = regexp.MustCompile(`^.(io\.modelcontextprotocol/[A-Za-z]+|\d{4}-\d\d-\d\d|params|ref|notifications|(tools|tasks)/[a-z]+|agent_run|agent_status).$`)
+)
+
+// unquoted is text without the quotations that may come from a request.
+func unquoted(text string) string {
+	return quoted.ReplaceAllStringFunc(text, func(q string) string {
+		if ours.MatchString(q) {
+			return q
+		}
+		return "…"
+	})
+}
+
 // scrubbed is e without what the SDK quotes from a request, and with a code
 // where the SDK leaves 0.
 func scrubbed(e *jsonrpc.Error) *jsonrpc.Error {
-	out := jsonrpc.Error{Code: e.Code, Message: oneLine(e.Message, 200), Data: e.Data}
+	out := jsonrpc.Error{Code: e.Code, Message: oneLine(unquoted(e.Message), 200), Data: e.Data}
+	switch {
+	case e.Code == jsonrpc.CodeMethodNotFound:
+		out.Message = "method not found"
+	case e.Code == jsonrpc.CodeInvalidParams:
+		out.Data = nil // the SDK puts a resource's address there
+	}
 	if out.Code == 0 {
 		out.Code, out.Message = jsonrpc.CodeInternalError, "internal error"
 	}

@@ -19,8 +19,14 @@ func TestScrubbed(t *testing.T) {
 		{jsonrpc.Error{Message: "my-secret"}, jsonrpc.Error{Code: -32603, Message: "internal error"}},
 		{jsonrpc.Error{Code: -32602, Message: `unmarshaling "my-secret" into a X`}, jsonrpc.Error{Code: -32602, Message: "a parameter has the wrong type"}},
 		{jsonrpc.Error{Code: -32601, Message: "method not found"}, jsonrpc.Error{Code: -32601, Message: "method not found"}},
+		{jsonrpc.Error{Code: -32601, Message: `JSON RPC not handled: "my-secret" unsupported`}, jsonrpc.Error{Code: -32601, Message: "method not found"}},
+		{jsonrpc.Error{Code: -32602, Message: `unknown tool "my-\"secret\""`}, jsonrpc.Error{Code: -32602, Message: "unknown tool …"}},
+		{jsonrpc.Error{Code: -32602, Message: "Resource not found", Data: json.RawMessage(`{"uri":"my-secret"}`)}, jsonrpc.Error{Code: -32602, Message: "Resource not found"}},
+		{jsonrpc.Error{Code: -32020, Message: "header value 'my-secret' does not match body value 'agent_run'"}, jsonrpc.Error{Code: -32020, Message: "header value … does not match body value 'agent_run'"}},
+		{jsonrpc.Error{Code: -32602, Message: `missing _meta field "io.modelcontextprotocol/clientCapabilities"`}, jsonrpc.Error{Code: -32602, Message: `missing _meta field "io.modelcontextprotocol/clientCapabilities"`}},
+		{jsonrpc.Error{Code: -32021, Message: "x", Data: json.RawMessage(`{"requiredCapabilities":{}}`)}, jsonrpc.Error{Code: -32021, Message: "x", Data: json.RawMessage(`{"requiredCapabilities":{}}`)}},
 	} {
-		if got := scrubbed(&tt.in); got.Code != tt.want.Code || got.Message != tt.want.Message {
+		if got := scrubbed(&tt.in); got.Code != tt.want.Code || got.Message != tt.want.Message || string(got.Data) != string(tt.want.Data) {
 			t.Errorf("%+v became %+v", tt.in, got)
 		}
 	}

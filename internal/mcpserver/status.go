@@ -27,7 +27,7 @@ func (s *Server) agentStatus(ctx context.Context, call *mcp.CallToolRequest) (*m
 		return nil, protocolErr
 	}
 	task, inSession := a.id("task_id"), a.id("session_id")
-	wait := time.Duration(a.integer("wait_seconds", 0, 1e9)) * time.Second
+	wait := time.Duration(a.atMost("wait_seconds", int64(maxWait/time.Second))) * time.Second
 	cancel := a.boolean("cancel")
 	offset := a.integer("offset", 0, 1<<53)
 	if task == "" {
@@ -50,7 +50,7 @@ func (s *Server) agentStatus(ctx context.Context, call *mcp.CallToolRequest) (*m
 			cancelling = true
 		}
 	}
-	st, err := s.await(ctx, task, inSession, min(wait, maxWait))
+	st, err := s.await(ctx, task, inSession, wait)
 	if err != nil {
 		return s.failed(err), nil
 	}
@@ -113,7 +113,8 @@ type statusFacts struct {
 	Tokens         session.Tokens   `json:"tokens"`
 	AwaitsApproval bool             `json:"awaits_approval,omitempty"`
 	Error          *errorFacts      `json:"error,omitempty"`
-	// Notice says what Result is; both are absent while there is none.
+	// Notice says what Result is, or that it is gone: results do not outlive the
+	// process that made them. Absent while there is neither.
 	Notice string `json:"notice,omitempty"`
 	Result string `json:"result,omitempty"`
 	// ResultBytes and NextOffset are set when Result is a part of the whole;
@@ -144,6 +145,9 @@ func (s *Server) report(st session.Status, offset int) report {
 		message, hint := s.texts.Fault(code, args)
 		r.facts.Error = &errorFacts{Code: code, Message: oneLine(message, 600)}
 		r.hint = oneLine(hint, 600)
+	}
+	if st.State == session.Completed && st.Result == "" {
+		r.facts.Notice = s.text("status.gone")
 	}
 	if !st.State.Terminal() || st.Result == "" {
 		return r
@@ -195,6 +199,8 @@ func (s *Server) reportText(r report) string {
 	switch {
 	case !f.Status.Terminal():
 		lines = append(lines, s.text("status.next", "call", nextWait(f.TaskID)))
+	case f.Notice != "" && f.Result == "":
+		lines = append(lines, f.Notice)
 	case f.Notice != "":
 		lines = append(lines, f.Notice, "", f.Result)
 		if f.ResultBytes > 0 {

@@ -134,6 +134,35 @@ func TestTextAndStructureAgree(t *testing.T) {
 	}
 }
 
+// A Task of an earlier process is known, its answer is not (SES-03): it says so
+// in both halves of the answer, and every other Task does not.
+//
+// Covers: MCP-2026-07
+func TestAnAnswerThatIsGone(t *testing.T) {
+	gone := locale(t, "en")["status.gone"]
+	for name, tt := range map[string]struct {
+		status session.Status
+		want   bool
+	}{
+		"completed before": {session.Status{State: session.Completed}, true},
+		"completed here":   {session.Status{State: session.Completed, Result: "answer"}, false},
+		"failed before":    {session.Status{State: session.Failed, Error: fault.New(fault.AgentServerRestarted, "")}, false},
+		"running":          {session.Status{State: session.Running}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			jobs := newFakeJobs()
+			tt.status.TaskID, tt.status.SessionID = taskID, sessionID
+			jobs.put(tt.status)
+			res := status(t, New(Config{Jobs: jobs, Texts: locale(t, "en")}), `{"task_id":"`+taskID+`"}`)
+			var facts statusFacts
+			structured(t, res, &facts)
+			if strings.Contains(textOf(t, res), gone) != tt.want || (facts.Notice == gone) != tt.want {
+				t.Errorf("%s\n%+v", textOf(t, res), facts)
+			}
+		})
+	}
+}
+
 // Covers: MCP-STS-01, MCP-STS-02
 func TestStatusRefuses(t *testing.T) {
 	const other = "33333333-3333-4333-8333-333333333333"
@@ -146,7 +175,8 @@ func TestStatusRefuses(t *testing.T) {
 		{"no UUID", `{"task_id":"my-secret"}`, "task_id must be a UUID", fault.MCPInput},
 		{"number", `{"task_id":4}`, "task_id must be of type string", fault.MCPInput},
 		{"unknown field", `{"task_id":"` + taskID + `","verbose":"true"}`, "no argument verbose; the known ones are: task_id, session_id, wait_seconds, cancel, offset", fault.MCPInput},
-		{"negative wait", `{"task_id":"` + taskID + `","wait_seconds":-1}`, "wait_seconds must be a number from 0", fault.MCPInput},
+		{"negative wait", `{"task_id":"` + taskID + `","wait_seconds":-1}`, "wait_seconds must be a number from 0 to 25", fault.MCPInput},
+		{"endless wait", `{"task_id":"` + taskID + `","wait_seconds":1e999}`, "wait_seconds must be a number from 0 to 25", fault.MCPInput},
 		{"half a second", `{"task_id":"` + taskID + `","wait_seconds":0.5}`, "wait_seconds must be of type integer", fault.MCPInput},
 		{"wait word", `{"task_id":"` + taskID + `","wait_seconds":"long"}`, "wait_seconds must be of type number", fault.MCPInput},
 		{"cancel word", `{"task_id":"` + taskID + `","cancel":"yes"}`, "cancel must be of type boolean", fault.MCPInput},
@@ -182,6 +212,7 @@ func TestStatusWaits(t *testing.T) {
 		{"as long as asked", `,"wait_seconds":10`, 0, 10 * time.Second},
 		{"as text", `,"wait_seconds":"10"`, 0, 10 * time.Second},
 		{"never longer than 25 s", `,"wait_seconds":3600`, 0, 25 * time.Second},
+		{"nor for ages", `,"wait_seconds":1e300`, 0, 25 * time.Second},
 		{"until a change", `,"wait_seconds":20`, 3 * time.Second, 3 * time.Second},
 	}
 	for _, tt := range tests {

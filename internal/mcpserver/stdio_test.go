@@ -202,7 +202,7 @@ func TestStdioBadLines(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			stdio(t, Config{Limits: Limits{MaxRequestBytes: 1 << 10}}, func(c *client) {
+			stdio(t, Config{Limits: Limits{MaxImageBytes: 1 << 10, MaxRequestBytes: 1 << 10}}, func(c *client) {
 				c.initialize("0")
 				c.send(tt.line)
 				a := c.recv()
@@ -247,6 +247,39 @@ func TestStdioSilentLines(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A refused initialize leaves no half-open connection behind, and no request is
+// answered by "internal error".
+func TestStdioRefusedInitialize(t *testing.T) {
+	stdio(t, Config{}, func(c *client) {
+		c.initialize("0")
+		c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":7}}`)
+		if a := c.recv(); a.code() == 0 {
+			t.Errorf("a broken initialize: %s", a.raw)
+		}
+		c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+		if a := c.recv(); a.code() != -32600 {
+			t.Errorf("after it: %s", a.raw)
+		}
+		c.initialize("3")
+		c.send(`{"jsonrpc":"2.0","id":4,"method":"tools/list"}`)
+		if a := c.recv(); len(a.Result.Tools) != 2 {
+			t.Errorf("after a good one: %s", a.raw)
+		}
+	})
+}
+
+// All permitted images together may be more than a request may hold: that is
+// said in words, on every transport, and is no line too long to be read.
+func TestTheLineHoldsEveryPermittedImage(t *testing.T) {
+	for _, l := range []Limits{{}, {MaxImages: 10, MaxImageBytes: 1 << 20, MaxRequestBytes: 1 << 20}, {MaxImages: 1, MaxImageBytes: 1, MaxRequestBytes: 9 << 20}} {
+		s := New(Config{Jobs: newFakeJobs(), Texts: locale(t, "en"), Limits: l})
+		images := int64(s.limits.MaxImages) * s.limits.MaxImageBytes
+		if least := max(images, s.limits.MaxRequestBytes) / 3 * 4; s.lineLimit() < least {
+			t.Errorf("%+v: %d bytes, want %d", l, s.lineLimit(), least)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -109,12 +110,21 @@ func (b *builder) add(c chunk) {
 func (b *builder) reply(last chunk) agent.Reply {
 	content, leaked := splitThinking(b.content.String())
 	m := agent.Message{
-		Role: agent.RoleAssistant, Content: content, Thinking: b.thinking.String() + leaked, ToolCalls: b.calls,
+		Role: agent.RoleAssistant, Content: content, Thinking: b.thinking.String() + leaked, ToolCalls: withoutThinking(b.calls),
 	}
 	return agent.Reply{
 		Message: m, Ending: ending(last.DoneReason, m),
-		Usage: agent.Usage{Input: integer(last.PromptEvalCount), Output: integer(last.EvalCount)},
+		Usage: agent.Usage{Input: tokens(last.PromptEvalCount), Output: tokens(last.EvalCount)},
 	}
+}
+
+// tokens is a count as a server may truly have measured it; anything else would
+// break the sums of a Task and counts as not measured.
+func tokens(n json.Number) int {
+	if v := integer(n); v > 0 && v <= math.MaxInt32 {
+		return v
+	}
+	return 0
 }
 
 // ending reads done_reason. A reason this client does not know counts as a

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -22,10 +23,60 @@ func TestSplitThinking(t *testing.T) {
 		{"<think></think>", "", ""},
 		{"the tag <think> opens", "the tag <think> opens", ""},
 		{`{"a":"x</think>y"}`, `{"a":"x</think>y"}`, ""},
+		{"<THINK>a</Think>b", "b", "a"},
+		{"<think>a</think>b <think>c</think>d", "b d", "ac"},
+		{"<think>a<think>b</think>c</think>d", "d", "a<think>bc"},
+		{"<think>a</think>the tag <think> opens", "the tag <think> opens", "a"},
+		{"say <think>a</think> to it", "say <think>a</think> to it", ""},
+		{"<thinking>a</thinking>b", "b", "a"},
+		{"\n[THINK]a[/THINK]\nb", "b", "a"},
+		{"<seed:think>a", "", "a"},
+		{"<|channel|>analysis<|message|>a<|end|>b", "b", "a"},
+		{"<reasoning>İ</reasoning>b", "b", "İ"},
+		{"an <reasoning>a</reasoning> element", "an <reasoning>a</reasoning> element", ""},
+		{"<reasoning>a</reasoning><think>b</think>c", "c", "ab"},
+		{"<b>bold</b>  ", "<b>bold</b>  ", ""},
 	} {
 		answer, thinking := splitThinking(c.in)
 		if answer != c.answer || thinking != c.thinking {
 			t.Errorf("%q: %q, %q; want %q, %q", c.in, answer, thinking, c.answer, c.thinking)
+		}
+	}
+}
+
+// The summary is for a person; other arguments are data (OLL-14c).
+//
+// Covers: OLL-14b, OLL-14c
+func TestNoThinkingInASummary(t *testing.T) {
+	for _, c := range []struct{ name, arguments, want string }{
+		{"finish_task", `{"summary":"<think>why</think>done","outcome":"done"}`, `{"outcome":"done","summary":"done"}`},
+		{"finish_task", `{"summary":"why</think>done"}`, `{"summary":"done"}`},
+		{"finish_task", `{"summary":"done",  "outcome":"done"}`, `{"summary":"done",  "outcome":"done"}`},
+		{"finish_task", `{"summary":7}`, `{"summary":7}`},
+		{"finish_task", `[]`, `[]`},
+		{"write_file", `{"path":"a","summary":"<think>why</think>done"}`, `{"path":"a","summary":"<think>why</think>done"}`},
+	} {
+		line := `{"message":{"tool_calls":[{"function":{"name":"` + c.name + `","arguments":` + c.arguments + `}}]},"done":true}`
+		got, f := readReply(strings.NewReader(line), func() {})
+		if f != nil {
+			t.Fatal(f.fault)
+		}
+		if a := string(got.Message.ToolCalls[0].Arguments); a != c.want {
+			t.Errorf("%s %s: %s, want %s", c.name, c.arguments, a, c.want)
+		}
+	}
+}
+
+// What no server can have measured is not measured (OLL-13).
+func TestCountsOfTokens(t *testing.T) {
+	for _, c := range []struct {
+		n    json.Number
+		want int
+	}{
+		{"12", 12}, {"0", 0}, {"", 0}, {"-5", 0}, {"1.5", 0}, {"2147483647", 2147483647}, {"2147483648", 0}, {"1000000000000000000", 0},
+	} {
+		if got := tokens(c.n); got != c.want {
+			t.Errorf("%s: %d, want %d", c.n, got, c.want)
 		}
 	}
 }
