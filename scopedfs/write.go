@@ -204,10 +204,24 @@ func (f *FS) exchange(op string, p *place, temp *temporary, old *os.File, out *O
 	if fine {
 		return nil // what discard removes now is the old file
 	}
-	if err := p.dir.exchange(temp.name, p.name); err != nil {
-		temp.keep = true // it is not ours to remove
-	}
+	temp.giveBack(p)
 	return errMoved
+}
+
+// giveBack undoes an exchange: what has the temporary name by now is not ours.
+// The other name may have been taken away or given to something else meanwhile.
+func (t *temporary) giveBack(p *place) {
+	for range maxAttempts {
+		if err := p.dir.exchange(t.name, p.name); !errors.Is(err, syscall.ENOENT) {
+			t.keep = err != nil
+			return
+		}
+		if err := p.dir.move(t.name, p.dir, p.name); !errors.Is(err, syscall.EEXIST) {
+			t.keep = true
+			return
+		}
+	}
+	t.keep = true
 }
 
 // writeNew makes the file p and the directories that lead to it.

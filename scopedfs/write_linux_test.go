@@ -358,6 +358,33 @@ func TestUpdateDoesNotLoseAReplacement(t *testing.T) {
 	}
 }
 
+// What was caught by an exchange gets its name back, also when that name was
+// taken away meanwhile; nothing is left under a name of ours.
+func TestGiveBack(t *testing.T) {
+	for name, between := range map[string]func(w *world) error{
+		"nothing happens":   func(*world) error { return nil },
+		"the name is gone":  func(w *world) error { return os.Remove(w.path("w/n")) },
+		"the name is moved": func(w *world) error { return os.Rename(w.path("w/n"), w.path("w/other")) },
+	} {
+		w := build(t, "w/n = theirs")
+		f := w.open()
+		p, err := f.resolve("write", "n", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		temp := f.temporary(p, replacement)
+		if err := errors.Join(temp.fill([]byte("mine")), p.dir.exchange(temp.name, p.name), between(w)); err != nil {
+			t.Fatal(err)
+		}
+		temp.giveBack(p)
+		temp.discard()
+		p.close()
+		if got := w.content("w/n"); got != "theirs" || w.leftovers() != nil {
+			t.Errorf("%s: %q, left over %q", name, got, w.leftovers())
+		}
+	}
+}
+
 // The directory is carried out of the workspace between the decision and the
 // act, and a link that leads out takes its place.
 func TestDirectoryMovedOutDuringAct(t *testing.T) {

@@ -24,6 +24,7 @@ type attempt struct {
 	unbacked  int // claims of completion without the effect (S1-107)
 	plain     int // replies without a call in a row
 	corrected bool
+	warned    bool          // that something which failed was not made good
 	denied    *tool.Failure // the last refusal
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sunaba/fault"
+	"sunaba/plan"
 	"sunaba/tool"
 )
 
@@ -159,6 +160,11 @@ func (a *attempt) finish(ctx context.Context, fitted json.RawMessage) (answer, t
 	case !a.seen.covers(string(a.task.Effect)):
 		answer = noEffect(string(a.task.Effect))
 		return answer, "", false, a.claim(ctx)
+	case a.task.Effect.Covers(plan.Write) && !a.warned && len(a.report.failures) > 0:
+		// Once: the run report names it in any case (LLM-002).
+		a.warned = true
+		last := a.report.failures[len(a.report.failures)-1]
+		return notMadeGood(last.path, string(last.code)), "", false, nil
 	}
 	return `{"ok":true}`, claim.Summary, true, nil
 }

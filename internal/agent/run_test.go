@@ -315,3 +315,34 @@ func TestTheLastErrorIsFitForTheClient(t *testing.T) {
 		})
 	}
 }
+
+// TestAFailureIsHeldAgainstTheClaim: something that failed last and was not
+// made good is held against the first "done", once; the report names it in any
+// case. A task that needs no change is not held up.
+//
+// Covers: AGT-04
+func TestAFailureIsHeldAgainstTheClaim(t *testing.T) {
+	write, edit := call(tool.WriteFile, `{"path":"a.txt","content":"x"}`), call(tool.EditFile, `{"path":"b.txt","old_string":"x","new_string":"y"}`)
+	for _, test := range []struct {
+		name, effect string
+		work         []ToolCall
+		requests     int // planner, work, claims
+	}{
+		{"held once", "write", []ToolCall{write, edit}, 4},
+		{"made good by another tool", "write", []ToolCall{edit, call(tool.WriteFile, `{"path":"b.txt","content":"y"}`)}, 3},
+		{"no change demanded", "none", []ToolCall{edit}, 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStage(planned("t1 "+test.effect), calls(test.work...), calls(finish("updated both")))
+			s.box.results[tool.EditFile] = refuse(fault.FSNoMatch, "path", "b.txt")
+			o := s.run(t)
+			wantEnd(t, o, "")
+			if len(s.model.requests) != test.requests {
+				t.Errorf("%d requests", len(s.model.requests))
+			}
+			if named := strings.Contains(o.Result, "b.txt"); !named {
+				t.Errorf("the report does not name the file: %s", o.Result)
+			}
+		})
+	}
+}

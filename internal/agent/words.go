@@ -65,6 +65,10 @@ const (
 	needSummary = "Not accepted: the summary is empty. It is what the person will read."
 )
 
+func notMadeGood(what, code string) string {
+	return "Not accepted yet: what you tried last on " + what + " failed (" + code + ") and was not made good. Do it in another way first, or call finish_task again with a summary that says it was not done, or with outcome failed."
+}
+
 func noEffect(effect string) string {
 	return "Not accepted: this task needs an effect of kind " + effect + ", but " + missing(effect) + " since the task began. Do it with tool calls first, or call finish_task with outcome failed and say why it cannot be done."
 }

@@ -65,7 +65,7 @@ func Run(args []string, std Streams) int {
 	case verbShow:
 		return show(context.Background(), std, c.path)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return serve(ctx, std, c.path)
 }

@@ -55,12 +55,16 @@ func serve(ctx context.Context, std Streams, path string) int {
 		t.report(std.Err, err)
 		return exitInvalid
 	}
-	if err := <-probed; err != nil {
-		fmt.Fprintln(std.Err, t.platformFault(err))
+	if err := <-probed; err != nil || ctx.Err() != nil {
+		code := exitOK
+		if ctx.Err() == nil { // else told to end before it began: nothing to say
+			fmt.Fprintln(std.Err, t.platformFault(err))
+			code = exitInvalid
+		}
 		if err := s.opened.Close(); err != nil {
 			t.report(std.Err, err)
 		}
-		return exitInvalid
+		return code
 	}
 	err = s.serve(ctx, std)
 	if err = errors.Join(err, s.close()); err != nil {

@@ -1,0 +1,79 @@
+package tool
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sunaba/policy"
+	"sunaba/sandbox"
+	"sunaba/scope"
+)
+
+// SBX-001: a refusal by the sandbox is told apart from a failure that a file's
+// mode or absence explains; the policy decides, not the program's words.
+// Covers: C-69
+func TestRunCommandNamesWhatTheSandboxRefused(t *testing.T) {
+	run := &recorder{}
+	b := newBox(t, map[string]string{"f": "x", "../shown/f": "x", "../kept/f": "x", "closed/f": "x", "sec/f": "x"}, func(e *Env) {
+		e.Runner = run
+		e.Policy.Entries = []policy.Entry{entry(t, "x", program(t, "x", "x"))}
+		root := e.Policy.Workspace.Root
+		beside := filepath.Dir(root)
+		for name, c := range map[string]scope.Capability{"shown": scope.R, "kept": scope.R | scope.W} {
+			e.Policy.Roots = append(e.Policy.Roots, policy.Root{Path: filepath.Join(beside, name), Kind: policy.RootMount, Capability: c, Source: "agent.yaml:2"})
+		}
+		e.Policy.Scope = &policy.Narrowing{Deny: []scope.Rule{{Target: filepath.Join(root, "sec"), Permission: scope.Read, Recursive: true}}}
+	})
+	if err := os.Chmod(filepath.Join(b.root, "closed/f"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		output    string
+		code      int
+		operation any // nil: not marked
+		path      string
+	}{
+		{"/bin/sh: 1: cannot create /opt/y: Directory nonexistent\n", 2, "access", "/opt/y"},
+		{"sh: cannot create /etc/y: Read-only file system\n", 2, "write", "/etc/y"},
+		{"cat: /home/me/.netrc: No such file or directory\n", 1, "access", "/home/me/.netrc"},
+		{"PermissionError: [Errno 13] Permission denied: '/opt/x'\n", 1, "access", "/opt/x"},
+		{"open /var/lib/x: permission denied\nmore\n", 1, "access", "/var/lib/x"},
+		{"sh: 1: cannot create ../shown/f: Permission denied\n", 1, "write", "../shown/f"},
+		{"touch: cannot touch ‘../shown/new’: Read-only file system\n", 1, "write", "../shown/new"},
+		{"rm: cannot remove '../kept/f': Permission denied\n", 1, "delete", "../kept/f"},
+		{"cat: sec/f: Permission denied\n", 1, "read", "sec/f"},
+		{"connect: Network is unreachable\n", 1, "network", ""},
+		{"curl: (6) Could not resolve host: example.com\n", 6, "network", ""},
+
+		{"cannot create /etc/y: Read-only file system\n", 0, nil, ""}, // it went well all the same
+		{"rm: cannot remove 'f': Permission denied\n", 1, nil, ""},
+		{"sh: 1: cannot create ../kept/f: Permission denied\n", 1, nil, ""},
+		{"cat: nothing: No such file or directory\n", 1, nil, ""},
+		{"cat: ../shown/nothing: No such file or directory\n", 1, nil, ""},
+		{"cat: /usr/share/nothing: No such file or directory\n", 1, nil, ""},
+		{"cat: /tmp/nothing: No such file or directory\n", 1, nil, ""},
+		{"Permission denied\n", 1, nil, ""},
+		{": Permission denied\n", 1, nil, ""},
+		{"", 1, nil, ""},
+	} {
+		run.outcome = sandbox.Outcome{Ended: true, ExitCode: c.code, Output: sandbox.Capture{Head: []byte(c.output)}}
+		r := b.ok(RunCommand, args{"argv": []string{"x"}})
+		var path any
+		if c.path != "" {
+			path = c.path
+			if !filepath.IsAbs(c.path) {
+				path = filepath.Join(b.root, c.path)
+			}
+		}
+		if field(r, "blocked") != c.operation || field(r, "blocked_path") != path || (c.operation != nil) != (r.Hint != "") {
+			t.Errorf("%q: %v, hint %q", c.output, r.Fields, r.Hint)
+		}
+	}
+	if os.Geteuid() != 0 { // root reads whatever the mode
+		run.outcome = sandbox.Outcome{Ended: true, ExitCode: 1, Output: sandbox.Capture{Head: []byte("sh: cannot open closed/f: Permission denied\n")}}
+		if r := b.ok(RunCommand, args{"argv": []string{"x"}}); field(r, "blocked") != nil {
+			t.Errorf("a file's mode: %v", r.Fields)
+		}
+	}
+}
