@@ -412,6 +412,11 @@ func dropRights(s *setup, l *layout) (*launcher, error) {
 	}
 	defer commands.Close()
 
+	la := newLauncher(&s.Policy, l)
+	if err := la.onThread(dropBounding); err != nil { // while there is the right to
+		return nil, err
+	}
+
 	if err := allThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0); err != nil {
 		return nil, fmt.Errorf("clear ambient capabilities: %w", err)
 	}
@@ -431,7 +436,7 @@ func dropRights(s *setup, l *layout) (*launcher, error) {
 	if err := seccomp.InstallAllThreads(seccomp.Options{NoExecute: noExec}); err != nil {
 		return nil, err
 	}
-	la, err := newLauncher(&s.Policy, l, func() error {
+	err = la.onThread(func() error {
 		if err := commands.RestrictThread(); err != nil {
 			return err
 		}
@@ -506,13 +511,11 @@ func ruleset(abi int, l *layout, translate func(scope.Capability) landlock.Acces
 	return landlock.Build(abi, rules, scoped)
 }
 
-// dropBounding empties the bounding set of every thread, so that nothing this
-// process starts can ever hold a capability. It stops all threads once for each
-// of some forty capabilities: the costliest step of all, hence done while there
-// are few threads and the broker is still busy with its own part.
+// dropBounding empties the calling thread's bounding set, so that nothing it
+// starts can ever hold a capability. The Worker's other threads start nothing.
 func dropBounding() error {
 	for c := 0; c <= lastCapability(); c++ {
-		if err := allThreads(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, uintptr(c), 0); err != nil {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
 			return fmt.Errorf("drop bounding capability %d: %w", c, err)
 		}
 	}

@@ -28,42 +28,31 @@ type launcher struct {
 	resources policy.Resources
 	environ   []string
 	inMemory  []string // the Task's own file systems
-	starts    chan launch
+	orders    chan func()
 	mu        sync.Mutex // one command at a time
 }
 
-type launch struct {
-	path string
-	argv []string
-	attr *syscall.ProcAttr
-	done chan<- started
-}
-
-type started struct {
-	pid int
-	err error
-}
-
-// newLauncher restricts a thread with restrict and returns when it stands.
-func newLauncher(e *policy.Effective, l *layout, restrict func() error) (*launcher, error) {
-	la := &launcher{resources: e.Resources, environ: environment(e, l), inMemory: []string{l.scratch, "/dev/shm"}, starts: make(chan launch)}
-	ready := make(chan error)
+// newLauncher returns a launcher with its thread, which stands under nothing of
+// its own yet.
+func newLauncher(e *policy.Effective, l *layout) *launcher {
+	la := &launcher{
+		resources: e.Resources, environ: environment(e, l), inMemory: []string{l.scratch, "/dev/shm"},
+		orders: make(chan func()),
+	}
 	go func() {
-		runtime.LockOSThread() // never unlocked: the restriction cannot be taken back
-		err := restrict()
-		ready <- err
-		if err != nil {
-			return
-		}
-		for s := range la.starts {
-			pid, err := syscall.ForkExec(s.path, s.argv, s.attr)
-			s.done <- started{pid, err}
+		runtime.LockOSThread() // never unlocked: what is done to it cannot be taken back
+		for order := range la.orders {
+			order()
 		}
 	}()
-	if err := <-ready; err != nil {
-		return nil, err
-	}
-	return la, nil
+	return la
+}
+
+// onThread runs f on the launcher's thread.
+func (la *launcher) onThread(f func() error) error {
+	done := make(chan error, 1)
+	la.orders <- func() { done <- f() }
+	return <-done
 }
 
 // environment is the whole environment of a command (C-79): nothing of the
@@ -125,20 +114,22 @@ func (la *launcher) Run(ctx context.Context, c Command) (Outcome, error) {
 		path, files = "/proc/self/fd/3", append(files, c.Image.Fd())
 	}
 	began := time.Now()
-	done := make(chan started, 1)
-	la.starts <- launch{path: path, argv: c.Argv, done: done, attr: &syscall.ProcAttr{
-		Dir: image(c.Dir), Env: la.environ, Files: files,
-		Sys: &syscall.SysProcAttr{Setsid: true},
-	}}
-	s := <-done
+	var pid int
+	err = la.onThread(func() (err error) {
+		pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
+			Dir: image(c.Dir), Env: la.environ, Files: files,
+			Sys: &syscall.SysProcAttr{Setsid: true},
+		})
+		return err
+	})
 	in.Close()
 	outW.Close()
-	if s.err != nil {
+	if err != nil {
 		feed(false)
-		return Outcome{}, s.err
+		return Outcome{}, err
 	}
 	go feed(true)
-	o := la.supervise(ctx, s.pid, timeout, c.Output, out)
+	o := la.supervise(ctx, pid, timeout, c.Output, out)
 	o.Duration = time.Since(began)
 	return o, nil
 }

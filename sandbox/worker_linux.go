@@ -48,9 +48,6 @@ func InWorker() bool {
 func Serve(build func(Inside) (Handler, error)) error {
 	socket := os.NewFile(workerSocket, "broker")
 	conn := wire.New(socket)
-	if err := dropBounding(); err != nil {
-		return errors.Join(err, conn.Send(wire.Message{Kind: wire.Failed, Error: err.Error()}))
-	}
 	hello, err := conn.Receive()
 	if err != nil {
 		return fmt.Errorf("worker: hello: %w", err)

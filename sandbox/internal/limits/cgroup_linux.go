@@ -121,7 +121,7 @@ func pidsRoot() (string, error) {
 // time for the kernel to let go.
 func (c *Cgroup) Remove() error {
 	var err error
-	for range 100 {
+	for wait := 200 * time.Microsecond; wait < time.Second; wait *= 2 {
 		err = os.Remove(c.path)
 		if err == nil || errors.Is(err, os.ErrNotExist) {
 			if c.journal != nil {
@@ -132,7 +132,7 @@ func (c *Cgroup) Remove() error {
 		if !errors.Is(err, unix.EBUSY) {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(wait)
 	}
 	return fmt.Errorf("control group: %w", err)
 }

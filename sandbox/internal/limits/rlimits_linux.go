@@ -19,7 +19,7 @@ const fenceFactor = 32
 
 // WorkerThreads is how many threads the Worker keeps for itself; they count
 // within the fence, which has room for twice as many.
-const WorkerThreads = 24
+const WorkerThreads = 12
 
 // Fence returns the coarse bound on processes and threads together.
 func Fence(processes int) int { return processes*fenceFactor + 2*WorkerThreads }

@@ -30,9 +30,11 @@ const (
 // first limit that was passed. own are the file systems of the Task that live
 // in memory and have a size of their own.
 func Supervise(r policy.Resources, own []string, done <-chan struct{}, exceeded func(limit string)) {
-	before := lookAtHost(own)
 	tick := time.NewTicker(supervisePeriod)
 	defer tick.Stop()
+	// The machine is looked at from the first tick on: most commands have ended
+	// by then, and a look costs more than starting one.
+	var before *host
 	limit, lastHidden := r.MemoryMiB<<20, int64(0)
 	for {
 		select {
@@ -43,7 +45,11 @@ func Supervise(r policy.Resources, own []string, done <-chan struct{}, exceeded 
 		u := Measure()
 		hidden := int64(0)
 		if r.MemoryMiB > 0 {
-			hidden = u.unmapped(before, lookAtHost(own))
+			now := lookAtHost(own)
+			if before == nil {
+				before = &now
+			}
+			hidden = u.unmapped(*before, now)
 		}
 		switch {
 		case r.Processes > 0 && u.Processes > r.Processes:
