@@ -120,7 +120,7 @@ func (s *stage) setups(ctx context.Context) ([]figure, error) {
 // and placeholders for protected names that do not exist.
 func (s *stage) firstCall(ctx context.Context) act {
 	return func() (time.Duration, error) {
-		box := s.broker.Open("session", "task")
+		box := s.broker.Open(context.Background(), "session", "task")
 		began := time.Now()
 		r, err := box.Call(ctx, agent.Call{Name: tool.ListFiles, Arguments: arguments(map[string]any{"path": "."})})
 		took := time.Since(began)
@@ -142,7 +142,7 @@ func (s *stage) commands(ctx context.Context) (_ []figure, err error) {
 		_, err := box.Call(ctx, bare, nil)
 		return err
 	}
-	tools := s.broker.Open("session", "task")
+	tools := s.broker.Open(context.Background(), "session", "task")
 	defer func() { err = errors.Join(err, tools.Close()) }()
 	call := agent.Call{Name: tool.RunCommand, Arguments: arguments(map[string]any{"argv": []string{"true"}})}
 	asTool := func() error {

@@ -54,10 +54,17 @@ func New(cfg Config) (*Broker, error) {
 	return &Broker{cfg: cfg, settings: settings}, nil
 }
 
-// Open returns the Box of one Task. Its sandbox is made at the first call, so
-// that a Task that only explains costs none. The caller must Close it.
-func (b *Broker) Open(sessionID, taskID string) *Box {
-	return &Box{broker: b, session: sessionID, task: taskID}
+// Open returns the Box of one Task and begins to make its sandbox, which takes
+// less time than a model takes to plan. ctx is the Task's. The caller must
+// Close it.
+func (b *Broker) Open(ctx context.Context, sessionID, taskID string) *Box {
+	ctx, stop := context.WithCancel(ctx)
+	x := &Box{broker: b, session: sessionID, task: taskID, stop: stop, stands: make(chan struct{})}
+	go func() {
+		defer close(x.stands)
+		x.failure = x.open(ctx)
+	}()
+	return x
 }
 
 // Box is one Task's tools; it implements agent.Toolbox. One goroutine at a
@@ -65,8 +72,12 @@ func (b *Broker) Open(sessionID, taskID string) *Box {
 type Box struct {
 	broker        *Broker
 	session, task string
-	release       func() error // gives the workspace up; nil: not claimed
-	sandbox       *sandbox.Sandbox
+	stop          context.CancelFunc // ends the making of the sandbox
+
+	stands  chan struct{} // closed when the sandbox stands, or does not; then:
+	failure error
+	release func() error // gives the workspace up; nil: not claimed
+	sandbox *sandbox.Sandbox
 }
 
 // Specs returns the catalogue of tools.
@@ -120,7 +131,7 @@ func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, j jud
 			return tool.Result{}, err
 		}
 	}
-	if err := x.open(ctx); err != nil {
+	if err := x.ready(ctx); err != nil {
 		return tool.Result{}, err
 	}
 	params, err := json.Marshal(toolCall{Name: c.Name, Arguments: args})
@@ -156,33 +167,35 @@ func (b *Broker) callBound() time.Duration {
 	return max(b.cfg.Policy.Resources.Timeout, sandbox.DefaultTimeout) + callGrace
 }
 
-// open makes the sandbox when there is none yet.
-func (x *Box) open(ctx context.Context) error {
-	if x.sandbox != nil {
-		return nil
+// ready waits until the sandbox stands.
+func (x *Box) ready(ctx context.Context) error {
+	select {
+	case <-x.stands:
+		return x.failure
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	if x.release == nil {
-		release, err := x.broker.cfg.Run.Claim(ctx, x.broker.cfg.Policy.Workspace.Root)
-		if err != nil {
-			return err
-		}
-		x.release = release
-	}
-	s, err := sandbox.Start(ctx, sandbox.Options{
-		Policy: x.broker.cfg.Policy, Config: x.broker.settings,
-		Placeholders: &placeholders{run: x.broker.cfg.Run},
-		Cgroups:      &cgroups{run: x.broker.cfg.Run, ids: make(map[string]int)},
-	})
-	if err != nil {
+}
+
+// open claims the workspace and makes the sandbox.
+func (x *Box) open(ctx context.Context) (err error) {
+	cfg := x.broker.cfg
+	if x.release, err = cfg.Run.Claim(ctx, cfg.Policy.Workspace.Root); err != nil {
 		return err
 	}
-	x.sandbox = s
-	return nil
+	x.sandbox, err = sandbox.Start(ctx, sandbox.Options{
+		Policy: cfg.Policy, Config: x.broker.settings,
+		Placeholders: &placeholders{run: cfg.Run},
+		Cgroups:      &cgroups{run: cfg.Run, ids: make(map[string]int)},
+	})
+	return err
 }
 
 // Close ends the Task's sandbox; nothing of it remains. It may be called more
 // than once.
 func (x *Box) Close() error {
+	x.stop()
+	<-x.stands // bounded: the claim and the start end with their context
 	var errs []error
 	if x.sandbox != nil {
 		errs = append(errs, x.sandbox.Close())

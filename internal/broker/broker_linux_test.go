@@ -101,7 +101,7 @@ func newFixture(t *testing.T, change func(*policy.Effective)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.box = b.Open("session", "task")
+	f.box = b.Open(t.Context(), "session", "task")
 	t.Cleanup(func() {
 		if err := errors.Join(f.box.Close(), run.Close()); err != nil {
 			t.Error(err)
@@ -211,6 +211,7 @@ func TestUnrecordedIsNotDone(t *testing.T) {
 		t.Error("written without a record")
 	}
 	f.audit.failAt = 0
+	f.box = f.box.broker.Open(t.Context(), "session", "task") // the failure has ended the Task
 	if r, err := f.call(tool.WriteFile, map[string]any{"path": "a", "content": "x"}); err != nil || !r.OK { // the twin
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -296,14 +297,16 @@ func TestHugeArguments(t *testing.T) {
 	}
 }
 
-// TestNothingRemains: a closed Box leaves no placeholder in the workspace; an
-// unused one has never made a sandbox.
+// TestNothingRemains: a closed Box leaves no placeholder in the workspace,
+// whether it was used, or closed before its sandbox stood.
 //
 // Covers: S1-203, SEC-INV-10, SD-19
 func TestNothingRemains(t *testing.T) {
 	f := newFixture(t, nil)
-	if f.box.sandbox != nil {
-		t.Error("a sandbox before the first call")
+	for range 5 {
+		if err := f.box.broker.Open(t.Context(), "session", "unused").Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	if r, err := f.call(tool.WriteFile, map[string]any{"path": "agent.local.yaml", "content": "x"}); err != nil || r.OK {
 		t.Errorf("%+v, %v", r, err)

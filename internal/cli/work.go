@@ -39,7 +39,7 @@ func (s *server) work(ctx context.Context, w *session.Work) session.Outcome {
 	if err := s.event(about, "task.start", ""); err != nil {
 		return session.Outcome{Error: err}
 	}
-	box := s.broker.Open(w.SessionID, w.TaskID)
+	box := s.broker.Open(ctx, w.SessionID, w.TaskID)
 	job := agent.Job{
 		SessionID: w.SessionID, TaskID: w.TaskID, Request: w.Request.Text, Temperature: w.Request.Temperature,
 	}

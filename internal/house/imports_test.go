@@ -24,7 +24,7 @@ plan skill tool
 internal/prompt internal/session
 internal/agent pod
 internal/audit internal/journal internal/locale
-internal/ollama internal/config internal/approve internal/mcpserver
+internal/ollama internal/config internal/approve internal/mcpserver texts
 internal/broker
 internal/cli
 internal/ollamatest

@@ -91,12 +91,19 @@ func (r *Run) Add(entries ...Entry) ([]Entry, error) {
 		added[i].ID = r.last + 1 + i
 		lines[i] = line{stepIntent, added[i]}
 	}
-	if err := r.write(lines, durable); err != nil {
+	if err := r.write(lines, outlivesPower(added)); err != nil {
 		return nil, err
 	}
 	r.last += len(added)
 	r.open = append(r.open, added...)
 	return added, nil
+}
+
+// outlivesPower reports whether one of the entries can still be there after a
+// loss of power: control groups are gone then, and a killed process's records
+// reach the next one without a sync.
+func outlivesPower(entries []Entry) bool {
+	return slices.ContainsFunc(entries, func(e Entry) bool { return e.Kind != KindCgroup })
 }
 
 // Made records, durably, what the made resources are (their Device and Inode),

@@ -194,6 +194,9 @@ func (f *File) Put(r Record) error {
 		// A half line would swallow the next one: start over with a whole file.
 		return errors.Join(err, f.rewrite())
 	}
+	if r.State == Planning || r.State == Running {
+		return nil // a Task that is known to be unfinished stays so: no sync is worth it
+	}
 	return f.file.Sync()
 }
 
