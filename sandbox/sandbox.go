@@ -27,6 +27,8 @@ type Inside struct {
 	Policy policy.Effective
 	Config []byte // opaque JSON from Options.Config
 	Runner Runner
+	// Placeholders are the paths that exist only for this Task's protection.
+	Placeholders []string
 }
 
 // Command is one process to start in the Task's sandbox.

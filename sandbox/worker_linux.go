@@ -75,7 +75,7 @@ func start(body []byte, build func(Inside) (Handler, error)) (h Handler, err err
 	if err != nil {
 		return nil, err
 	}
-	return build(Inside{Policy: s.Policy, Config: s.Config, Runner: launcher})
+	return build(Inside{Policy: s.Policy, Config: s.Config, Runner: launcher, Placeholders: s.Covers})
 }
 
 // answer runs one call at a time, in order of arrival; the reader stays free

@@ -68,6 +68,9 @@ type Env struct {
 	MayOverwriteUnread bool
 	// Outputs keeps elided command output; nil: a fresh store.
 	Outputs *Outputs
+	// Unlisted are paths that listings and searches leave out: what stands there
+	// is the sandbox's, not the person's. They are judged like all others.
+	Unlisted []string
 }
 
 // Builtin returns the tools that act on files and commands, in no particular

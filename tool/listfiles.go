@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,9 @@ func (e *Env) listFiles(_ context.Context, a pathArgs) Result {
 	if err != nil {
 		return e.fail(err)
 	}
+	entries = slices.DeleteFunc(entries, func(entry scopedfs.Entry) bool {
+		return e.unlisted(filepath.Join(p.Canonical, entry.Name))
+	})
 	slices.SortFunc(entries, func(a, b scopedfs.Entry) int {
 		if a.Type.IsDir() != b.Type.IsDir() {
 			if a.Type.IsDir() {
@@ -49,6 +53,9 @@ func (e *Env) listFiles(_ context.Context, a pathArgs) Result {
 	}
 	return r
 }
+
+// unlisted reports whether a listing leaves path out.
+func (e *Env) unlisted(path string) bool { return slices.Contains(e.Unlisted, path) }
 
 // oneLine keeps a name with a line break in it from posing as two.
 func oneLine(name string) string {

@@ -59,6 +59,12 @@ func (e *Env) walk(ctx context.Context, start scopedfs.Path, noIgnore bool, t *t
 			t.unreadable++
 			return nil
 		}
+		if e.unlisted(entry.Path) {
+			if entry.Type.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
 		if ignore.names(entry) {
 			t.ignored++
 			if entry.Type.IsDir() {

@@ -314,6 +314,13 @@ func TestNothingRemains(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(f.root, "agent.local.yaml")); err != nil {
 		t.Errorf("no placeholder during the Task: %v", err)
 	}
+	for name, args := range map[string]map[string]any{
+		tool.ListFiles: {}, tool.FindFiles: {"pattern": "**"}, tool.SearchFile: {"pattern": ".", "mode": "files"},
+	} { // the model is not shown what is not the person's
+		if r, err := f.call(name, args); err != nil || strings.Contains(r.Text, "agent.local.yaml") {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
 	if err := f.box.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,7 @@ func NewWorker(in sandbox.Inside) (sandbox.Handler, error) {
 	}
 	return worker{tool.NewRegistry(tool.Builtin(tool.Env{
 		FS: fs, Runner: in.Runner, Policy: &in.Policy, Limits: s.Limits, MayOverwriteUnread: s.MayOverwriteUnread,
+		Unlisted: in.Placeholders,
 	})...)}, nil
 }
 
