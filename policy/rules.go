@@ -208,11 +208,19 @@ func (r *Rules) Logical(name string) string {
 }
 
 // Why names the rule that takes lacking away from name: "path", "rule" in
-// words of the settings, and "source" as file:line.
+// words of the settings, and "source" as file:line. What no setting could grant
+// has the case "protected".
 func (r *Rules) Why(name string, lacking scope.Capability) fault.Args {
 	rule, source := r.why(name, lacking)
-	return fault.Args{"path": name, "rule": rule, "source": source}
+	args := fault.Args{"path": name, "rule": rule, "source": source}
+	if strings.HasPrefix(rule, alwaysProtected) {
+		args["case"] = "protected"
+	}
+	return args
 }
+
+// alwaysProtected begins the rules that hold under every policy (C-71).
+const alwaysProtected = "protected: "
 
 func (r *Rules) why(name string, lacking scope.Capability) (rule, source string) {
 	for _, p := range r.protected {
@@ -221,7 +229,10 @@ func (r *Rules) why(name string, lacking scope.Capability) (rule, source string)
 			lost = scope.All
 		}
 		if lost&lacking != 0 && contains(fold(p.Path), fold(name)) {
-			return "protected: " + p.Why, p.Source
+			if p.Why == "host_tool" {
+				return "sandbox.workspace.protect_host_tools", p.Source
+			}
+			return alwaysProtected + p.Why, p.Source
 		}
 	}
 	files, programs := r.granted(name)

@@ -187,7 +187,7 @@ func TestWhy(t *testing.T) {
 	}{
 		{"/etc/passwd", scope.R, "sandbox.workspace", "agent.yaml:3"},
 		{"/w/p/agent.yaml", scope.W, "protected: config", "agent.yaml:1"},
-		{"/w/p/.git/hooks/x", scope.D, "protected: host_tool", "agent.yaml:4"},
+		{"/w/p/.git/hooks/x", scope.D, "sandbox.workspace.protect_host_tools", "agent.yaml:4"},
 		{"/w/p/state/x", scope.R, "protected: state", ""},
 		{"/w/p/src/gen/x", scope.W, "sandbox.scope.deny[0]", "agent.yaml:40"},
 		{"/w/p/sec/x", scope.R, "sandbox.scope.deny[1]", "agent.yaml:41"},
@@ -201,6 +201,9 @@ func TestWhy(t *testing.T) {
 		{"/opt/py/x", scope.W, "sandbox.execution: /opt/py", "agent.yaml:20"},
 	} {
 		want := fault.Args{"path": c.path, "rule": c.rule, "source": c.source}
+		if strings.HasPrefix(c.rule, "protected: ") {
+			want["case"] = "protected"
+		}
 		if diff := cmp.Diff(want, r.Why(c.path, c.lacking)); diff != "" {
 			t.Errorf("%s lacks %v: %s", c.path, c.lacking, diff)
 		}

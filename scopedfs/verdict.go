@@ -62,6 +62,9 @@ func (f *FS) refuse(op string, code fault.Code, asked, canonical, link string, l
 	if lacking != 0 {
 		why := f.rules.Why(canonical, lacking)
 		args["rule"], args["source"] = why["rule"], why["source"]
+		if variant := why["case"]; variant != "" { // the rules know a fitter sentence
+			args["case"] = variant
+		}
 	}
 	return &fault.Error{Code: code, Op: op, Args: args}
 }

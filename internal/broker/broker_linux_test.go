@@ -211,7 +211,7 @@ func TestUnrecordedIsNotDone(t *testing.T) {
 		t.Error("written without a record")
 	}
 	f.audit.failAt = 0
-	f.box = f.box.broker.Open(t.Context(), "session", "task") // the failure has ended the Task
+	f.box = f.box.broker.Open(t.Context(), "session", "task")                                               // the failure has ended the Task
 	if r, err := f.call(tool.WriteFile, map[string]any{"path": "a", "content": "x"}); err != nil || !r.OK { // the twin
 		t.Errorf("%+v, %v", r, err)
 	}

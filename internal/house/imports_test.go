@@ -25,7 +25,7 @@ internal/prompt internal/session
 internal/agent pod
 internal/audit internal/journal internal/locale
 internal/ollama internal/config internal/approve internal/mcpserver texts
-internal/broker
+internal/broker pod/ollama
 internal/cli
 internal/ollamatest
 internal/demo internal/bench
