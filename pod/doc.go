@@ -36,7 +36,9 @@
 // client or store back, so parameters would spread through every signature that
 // names a Pod and give its callers nothing (S0-44).
 //
+// sunaba/pod/ollama has a Model for an Ollama server.
+//
 // Errors carry a stable code ([sunaba/fault]); a manifest with mistakes is a
 // [*Problems], all of them at once. Texts for people are not part of this
-// package: Problem.TextKey names them.
+// package: sunaba/texts has them, for WithTexts and, by its Explain, for errors.
 package pod

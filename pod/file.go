@@ -35,7 +35,7 @@ var _ Store = (*FileStore)(nil)
 func OpenFileStore(dir string) (*FileStore, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
+		err = makeAll(dir)
 	}
 	if err != nil {
 		return nil, fault.Wrap(err, fault.PodStore, "open_store", "path", dir, "case", "open")
@@ -48,6 +48,23 @@ func OpenFileStore(dir string) (*FileStore, error) {
 		return nil, fault.New(fault.PodStore, "open_store", "path", dir, "case", "locked")
 	}
 	return s, nil
+}
+
+// makeAll makes dir and its parents so that their names survive a crash.
+func makeAll(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	above := filepath.Dir(dir)
+	if above != dir {
+		if err := makeAll(above); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(above)
 }
 
 // Close lets others open the store; every later use fails.
@@ -101,7 +118,7 @@ func (s *FileStore) append(id SessionID, line []byte) (err error) {
 	if _, err = f.WriteAt(line, end); err == nil {
 		err = f.Sync()
 	}
-	if err == nil && made {
+	if err == nil && (made || end == 0) { // an earlier Append may have made it and failed
 		err = syncDir(s.dir)
 	}
 	if err != nil { // whatever arrived must not count later

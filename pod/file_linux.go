@@ -6,8 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noFollow keeps a planted link or pipe from being opened in a session's place.
-const noFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
+const (
+	// noWait keeps a pipe in a file's place from being waited for.
+	noWait = unix.O_NONBLOCK
+	// noFollow also keeps a planted link from being opened in a session's place.
+	noFollow = unix.O_NOFOLLOW | noWait
+)
 
 // syncDir makes a new name in dir survive a crash.
 func syncDir(dir string) error {

@@ -1,8 +1,10 @@
 package pod
 
 import (
+	"errors"
 	"io"
 	"os"
+	"strconv"
 
 	"sunaba/fault"
 	"sunaba/scope"
@@ -67,7 +69,10 @@ const maxManifest = 1 << 20
 // in it is found now. A manifest with mistakes is a *Problems (S0-65).
 func Load(file string) (*Manifest, error) {
 	data, err := read(file)
-	if err != nil {
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, fault.Wrap(err, fault.PodManifest, "load", "path", file, "limit", strconv.Itoa(maxManifest), "case", "too_large")
+	case err != nil:
 		return nil, fault.Wrap(err, fault.PodManifest, "load", "path", file, "case", "unreadable")
 	}
 	m, found := parse(file, data)
@@ -82,7 +87,7 @@ func Load(file string) (*Manifest, error) {
 }
 
 func read(file string) ([]byte, error) {
-	f, err := os.Open(file)
+	f, err := os.OpenFile(file, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +95,16 @@ func read(file string) ([]byte, error) {
 	if info, err := f.Stat(); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, &os.PathError{Op: "read", Path: file, Err: os.ErrInvalid}
+		return nil, errors.New("pod: not an ordinary file")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
 	if err == nil && len(data) > maxManifest {
-		err = &os.PathError{Op: "read", Path: file, Err: os.ErrInvalid}
+		err = errTooLarge
 	}
 	return data, err
 }
+
+var errTooLarge = errors.New("pod: a manifest has at most 1 MiB")
 
 // Parse reads a manifest from data without touching the file system; file is
 // its name in messages and where relative paths start. Every mistake in the

@@ -298,8 +298,8 @@ func TestOneMistake(t *testing.T) {
 		{"a control character", "[pod]\nname=\"a\\u0007\"\npwd='.'\n" + allow, "2:6 pod.manifest pod.name (control)"},
 		{"NUL", "[pod]\nname='n'\npwd=\"a\\u0000\"\n" + allow, "3:5 pod.pwd pod.pwd (nul)"},
 		{"a variable", "[pod]\nname='n'\npwd='$HOME/x'\n" + allow, "3:5 pod.pwd pod.pwd (variable)"},
-		{"a key twice", pod + "pwd='.'\n" + allow, "4:1 pod.manifest pwd (twice)"},
-		{"three keys twice", pod + "pwd='.'\nname='m'\n" + allow + "target='x'\n", "4:1 pod.manifest pwd (twice)\n5:1 pod.manifest name (twice)\n9:1 pod.manifest target (twice)"},
+		{"a key twice", pod + "pwd='.'\n" + allow, "4:1 pod.manifest pod.pwd (twice)"},
+		{"three keys twice", pod + "pwd='.'\nname='m'\n" + allow + "target='x'\n", "4:1 pod.manifest pod.pwd (twice)\n5:1 pod.manifest pod.name (twice)\n9:1 pod.manifest scope.allow[0].target (twice)"},
 		{"a table twice", pod + "[pod]\n" + allow, "4:2 pod.manifest  (syntax)"},
 		{"a table over a value", "pod=1\n[pod]\n" + allow, "2:2 pod.manifest pod (twice)"},
 		{"delete without write", pod + allow + "delete=true\n", "7:8 policy.rule_delete scope.allow[0].delete (delete)"},
@@ -330,9 +330,40 @@ func TestLoadWithoutAFile(t *testing.T) {
 	if err := os.WriteFile(big, make([]byte, maxManifest+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{filepath.Join(dir, "none.toml"), dir, big} {
-		if _, err := Load(file); fault.CodeOf(err) != fault.PodManifest {
-			t.Errorf("%s: %v", file, err)
+	for file, want := range map[string]string{filepath.Join(dir, "none.toml"): "unreadable", dir: "unreadable", big: "too_large"} {
+		_, err := Load(file)
+		is(t, file, err, fault.PodManifest)
+		if e, ok := errors.AsType[*fault.Error](err); !ok || e.Args["case"] != want {
+			t.Errorf("%s: %v, want %s", file, err, want)
+		}
+	}
+}
+
+// No text of the greatest size takes long to read: with work that grows with
+// the square of the size each of these would take minutes.
+func TestLargeManifests(t *testing.T) {
+	const right = "[pod]\nname='n'\npwd='.'\n[scope]\nbase='manifest'\n"
+	const allow = "[[scope.allow]]\ntarget='.'\npermission='read'\n"
+	many := func(text string, tail int) string { return strings.Repeat(text, (maxManifest-tail)/len(text)) }
+	var keys strings.Builder
+	for i := 0; keys.Len() < maxManifest-200; i++ {
+		fmt.Fprintf(&keys, "k%d=1\n", i)
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"rules", right + allow + many("[[scope.deny]]\ntarget='b'\npermission='read'\n", 200), ""},
+		{"rules in one line", right + "allow=[" + many("{target='.',permission='read'},", 200) + "]", ""},
+		{"a list in one line", right + allow + "x=[" + many("1,", 200) + "]", "9:1 pod.manifest scope.allow[0].x (unknown)"},
+		{"keys", right + allow + keys.String(), "71:1 pod.manifest  (too_many_keys)"},
+		{"a dotted key", right + allow + many("a.", 200) + "b=1", "9:2039 pod.manifest  (too_many_keys)"},
+		{"a dotted header", "[" + many("a.", 200) + "b]", "1:2050 pod.manifest  (too_many_keys)"},
+		{"nested lists", "x=" + strings.Repeat("[", 500000), "1:10003 pod.manifest  (syntax)"},
+		{"a deep target", right + allow + "[[scope.deny]]\npermission='read'\ntarget='" + many("a/", 200) + "'", "11:8 policy.rule_target scope.deny[0].target (too_long)"},
+		{"a target just short enough", right + allow + "[[scope.deny]]\npermission='read'\ntarget='" + strings.Repeat("a/", maxTarget/2) + "'", ""},
+	} {
+		_, file := project(t, c.text)
+		_, err := Load(file)
+		if diff := cmp.Diff(c.want, strings.Join(problems(t, err), "\n")); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", c.name, diff)
 		}
 	}
 }

@@ -17,9 +17,9 @@ func parse(file string, data []byte) (m *Manifest, found []Problem) {
 	}
 	d := decoder{found: found, places: map[string]Position{}}
 	m = &Manifest{File: file, places: d.places}
-	top := d.table(root, "", "pod", "scope")
+	top := d.table(root, "pod", "scope")
 	if pod, ok := d.required(top, "pod", aTable); ok {
-		p := d.table(pod, "pod", "name", "pwd")
+		p := d.table(pod, "name", "pwd")
 		m.Pod.Name = d.text(p, "name")
 		if strings.ContainsFunc(m.Pod.Name, unicode.IsControl) {
 			d.problem(d.places["pod.name"], "pod.name", fault.PodManifest, "control")
@@ -27,7 +27,7 @@ func parse(file string, data []byte) (m *Manifest, found []Problem) {
 		m.Pod.Pwd = d.text(p, "pwd")
 	}
 	if s, ok := d.required(top, "scope", aTable); ok {
-		t := d.table(s, "scope", "base", "allow", "deny")
+		t := d.table(s, "base", "allow", "deny")
 		m.Scope.Base = d.base(t)
 		m.Scope.Allow = d.rules(t, "allow", true)
 		m.Scope.Deny = d.rules(t, "deny", false)
@@ -45,27 +45,14 @@ func (d *decoder) problem(at Position, key string, code fault.Code, reason strin
 	d.found = append(d.found, Problem{at, key, code, reason, fault.New(code, "", pairs...).Args})
 }
 
-// table is a table being read under its name.
-type table struct {
-	*value
-	name string
-}
-
-func (t table) key(name string) string {
-	if t.name == "" {
-		return name
-	}
-	return t.name + "." + name
-}
-
+// index is the name of an item of list.
 func index(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// table notes where v and its values stand, and reports the keys it cannot
+// table notes where t and its values stand, and reports the keys it cannot
 // have.
-func (d *decoder) table(v *value, name string, known ...string) table {
-	t := table{v, name}
-	d.places[name] = v.at
-	for _, f := range v.fields {
+func (d *decoder) table(t *value, known ...string) *value {
+	d.places[t.name] = t.at
+	for _, f := range t.fields {
 		d.places[t.key(f.key)] = f.value.at
 		isKnown := false
 		for _, k := range known {
@@ -84,7 +71,7 @@ func (d *decoder) table(v *value, name string, known ...string) table {
 }
 
 // optional returns the value of name if it is there and of the wanted kind.
-func (d *decoder) optional(t table, name string, want kind) (*value, bool) {
+func (d *decoder) optional(t *value, name string, want kind) (*value, bool) {
 	v := t.get(name)
 	if v != nil && v.kind != want {
 		d.problem(v.at, t.key(name), fault.PodManifest, "want_"+string(want), "got", string(v.kind))
@@ -94,7 +81,7 @@ func (d *decoder) optional(t table, name string, want kind) (*value, bool) {
 }
 
 // required is optional for a key that must be there.
-func (d *decoder) required(t table, name string, want kind) (*value, bool) {
+func (d *decoder) required(t *value, name string, want kind) (*value, bool) {
 	if t.get(name) == nil {
 		code, reason := fault.PodManifest, "missing"
 		switch name {
@@ -112,7 +99,7 @@ func (d *decoder) required(t table, name string, want kind) (*value, bool) {
 }
 
 // text returns a string that must be there and hold something.
-func (d *decoder) text(t table, name string) string {
+func (d *decoder) text(t *value, name string) string {
 	v, ok := d.required(t, name, aString)
 	if !ok {
 		return ""
@@ -125,14 +112,14 @@ func (d *decoder) text(t table, name string) string {
 }
 
 // flag returns a boolean, or what holds without it.
-func (d *decoder) flag(t table, name string, otherwise bool) bool {
+func (d *decoder) flag(t *value, name string, otherwise bool) bool {
 	if v, ok := d.optional(t, name, aBool); ok {
 		return v.yes
 	}
 	return otherwise
 }
 
-func (d *decoder) base(t table) Base {
+func (d *decoder) base(t *value) Base {
 	v, ok := d.optional(t, "base", aString)
 	if !ok {
 		return BasePwd
@@ -146,7 +133,7 @@ func (d *decoder) base(t table) Base {
 }
 
 // rules reads the list allow or deny.
-func (d *decoder) rules(t table, name string, allow bool) []ScopeRule {
+func (d *decoder) rules(t *value, name string, allow bool) []ScopeRule {
 	get := d.optional
 	if allow {
 		get = d.required
@@ -159,18 +146,17 @@ func (d *decoder) rules(t table, name string, allow bool) []ScopeRule {
 		d.problem(list.at, t.key(name), fault.PodManifest, "no_allow", "key", name)
 	}
 	rules := make([]ScopeRule, 0, len(list.items))
-	for i, item := range list.items {
-		key := index(t.key(name), i)
+	for _, item := range list.items {
 		if item.kind != aTable {
-			d.problem(item.at, key, fault.PodManifest, "want_table", "got", string(item.kind))
+			d.problem(item.at, item.name, fault.PodManifest, "want_table", "got", string(item.kind))
 			continue
 		}
-		rules = append(rules, d.rule(d.table(item, key, "target", "permission", "recursive", "delete"), allow))
+		rules = append(rules, d.rule(d.table(item, "target", "permission", "recursive", "delete"), allow))
 	}
 	return rules
 }
 
-func (d *decoder) rule(t table, allow bool) ScopeRule {
+func (d *decoder) rule(t *value, allow bool) ScopeRule {
 	r := ScopeRule{
 		Target:    d.text(t, "target"),
 		Recursive: d.flag(t, "recursive", true),

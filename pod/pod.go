@@ -38,7 +38,8 @@ func New(m *Manifest, w *Worker, store Store, pwd string, s *scope.Scope) (*Pod,
 
 // Restore returns a Pod that goes on with the stored session id, as New does
 // for a new one. The model must read a file again before it overwrites it. A
-// session that the Store does not know is pod.session. (S0-46)
+// session that the Store does not know is pod.session. Two Pods of one session
+// do not see each other's messages: close the first before. (S0-46)
 func Restore(ctx context.Context, id SessionID, m *Manifest, client Model, store Store, pwd string, s *scope.Scope, options ...Option) (*Pod, error) {
 	p, err := open(id, m, NewWorker(client, options...), store, pwd, s)
 	if err != nil {
@@ -151,7 +152,8 @@ func (p *Pod) Call(ctx context.Context, name string, args json.RawMessage) tool.
 	return p.tools.Call(ctx, name, args)
 }
 
-// Messages returns the conversation so far.
+// Messages returns the conversation so far; it waits for a run that is under
+// way, as Call and Close do, so that a tool must not ask for it.
 func (p *Pod) Messages() []Message {
 	<-p.turn
 	defer p.end()

@@ -350,12 +350,49 @@ func TestFromManifestChecksAgain(t *testing.T) {
 	m.Scope.Deny = nil
 	_, err = FromManifest(m, NewWorker(new(script)), new(MemoryStore))
 	is(t, "gone since", err, fault.PodPwd)
-	_, err = FromManifest(&Manifest{}, NewWorker(new(script)), new(MemoryStore))
-	is(t, "made by hand, empty", err, fault.PodPwd)
-	_, err = FromManifest(&Manifest{Pod: PodMeta{Pwd: "/"}, Scope: ScopeConfig{Allow: []ScopeRule{{}, {Target: "x", Delete: true}}}}, NewWorker(new(script)), new(MemoryStore))
-	is(t, "made by hand, with bad rules", err, fault.PolicyRuleTarget)
-	_, err = FromManifest(&Manifest{Pod: PodMeta{Pwd: "/"}, Scope: ScopeConfig{Allow: []ScopeRule{{Target: "/"}}}}, NewWorker(new(script)), new(MemoryStore))
-	is(t, "made by hand, without a level", err, fault.PolicyRulePermission)
+}
+
+// A manifest made by hand gets the checks of one that was read.
+//
+// Covers: S0-26, S0-28, S0-50, S0-65
+func TestManifestMadeByHand(t *testing.T) {
+	whole := ScopeRule{Target: "/", Permission: scope.Read, Recursive: true}
+	for _, c := range []struct {
+		name string
+		m    Manifest
+		want []string
+	}{
+		{"right", Manifest{Pod: PodMeta{"n", "/"}, Scope: ScopeConfig{Allow: []ScopeRule{whole}}}, nil},
+		{"empty", Manifest{}, []string{
+			"0:0 pod.manifest pod.name (missing)", "0:0 pod.manifest scope.allow (no_allow)", "0:0 pod.pwd pod.pwd (missing)"}},
+		{"no rule", Manifest{Pod: PodMeta{"n", "/"}}, []string{"0:0 pod.manifest scope.allow (no_allow)"}},
+		{"bad rules", Manifest{Pod: PodMeta{"a\x07", "/"}, Scope: ScopeConfig{
+			Base: "cwd", Allow: []ScopeRule{{}, {Target: "x", Permission: scope.Read, Delete: true}},
+			Deny: []ScopeRule{{Target: "/etc"}, {Target: "/usr", Permission: scope.Write, Delete: true}},
+		}}, []string{
+			"0:0 pod.manifest pod.name (control)",
+			"0:0 pod.manifest scope.base (base)",
+			"0:0 policy.rule_permission scope.allow[0].permission (missing_permission)",
+			"0:0 policy.rule_delete scope.allow[1].delete (delete)",
+			"0:0 policy.rule_permission scope.deny[0].permission (missing_permission)",
+			"0:0 policy.rule_delete scope.deny[1].delete (delete)",
+			"0:0 policy.rule_target scope.allow[0].target (empty)",
+		}},
+		{"a level that does not exist", Manifest{Pod: PodMeta{"n", "/"}, Scope: ScopeConfig{Allow: []ScopeRule{{Target: "/", Permission: 3}}}},
+			[]string{"0:0 policy.rule_permission scope.allow[0].permission (missing_permission)"}},
+	} {
+		_, _, err := c.m.Resolve()
+		if diff := cmp.Diff(c.want, problems(t, err)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", c.name, diff)
+		}
+		p, err := FromManifest(&c.m, NewWorker(new(script)), new(MemoryStore))
+		if (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err == nil {
+			p.Close()
+		}
+	}
 }
 
 // Rules hold at the targets of links; what cannot be resolved is refused.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"sunaba/fault"
 	"sunaba/scope"
@@ -18,11 +19,44 @@ import (
 // (S0-09, S0-31, S0-32). Targets need not exist: a rule also holds for what is
 // made later. What is wrong is a *Problems, with the resolved targets in it.
 func (m *Manifest) Resolve() (pwd string, s *scope.Scope, err error) {
-	pwd, s, found := m.resolve(true)
-	if len(found) > 0 {
+	wrong := m.check()
+	pwd, s, found := m.resolve(len(wrong) == 0)
+	if found = append(wrong, found...); len(found) > 0 {
 		return "", nil, newProblems(found)
 	}
 	return pwd, s, nil
+}
+
+// check finds what Parse would have found, had m been written as TOML.
+func (m *Manifest) check() []Problem {
+	r := resolver{m: m}
+	switch name := m.Pod.Name; {
+	case strings.TrimSpace(name) == "":
+		r.problem("pod.name", fault.PodManifest, "missing", "key", "name")
+	case strings.ContainsFunc(name, unicode.IsControl):
+		r.problem("pod.name", fault.PodManifest, "control")
+	}
+	switch m.Scope.Base {
+	case "", BasePwd, BaseManifest:
+	default:
+		r.problem("scope.base", fault.PodManifest, "base", "value", string(m.Scope.Base))
+	}
+	if len(m.Scope.Allow) == 0 {
+		r.problem("scope.allow", fault.PodManifest, "no_allow", "key", "allow")
+	}
+	rules := func(list string, rules []ScopeRule, allow bool) {
+		for i, rule := range rules {
+			if rule.Permission != scope.Read && rule.Permission != scope.Write {
+				r.problem(index(list, i)+".permission", fault.PolicyRulePermission, "missing_permission")
+			}
+			if rule.Delete && (!allow || rule.Permission != scope.Write) {
+				r.problem(index(list, i)+".delete", fault.PolicyRuleDelete, "delete")
+			}
+		}
+	}
+	rules("scope.allow", m.Scope.Allow, true)
+	rules("scope.deny", m.Scope.Deny, false)
+	return r.found
 }
 
 // resolver collects what is found while a manifest is resolved.
@@ -161,6 +195,9 @@ func (r *resolver) covers(s *scope.Scope, pwd, dir string) {
 		"targets", strings.Join(slices.Compact(targets), ", "), "directory", dir)
 }
 
+// maxTarget bounds a path in a manifest, in bytes; the tools take none beyond.
+const maxTarget = 32 << 10
+
 var variable = regexp.MustCompile(`\$[A-Za-z_{(]`)
 
 // unusable says why path cannot be what was meant, as a Reason; "" it can.
@@ -168,6 +205,8 @@ func unusable(path string) string {
 	switch {
 	case path == "":
 		return "empty"
+	case len(path) > maxTarget:
+		return "too_long"
 	case strings.ContainsRune(path, 0):
 		return "nul"
 	case path == "~" || strings.HasPrefix(path, "~/"):
@@ -196,26 +235,36 @@ type trouble struct{ reason, at string }
 // link whose destination is missing is refused: what it allows or denies could
 // not be known.
 func resolve(path string) (string, *trouble) {
-	real, err := filepath.EvalSymlinks(path)
+	there, missing, err := split(path)
+	real := ""
+	if err == nil {
+		real, err = filepath.EvalSymlinks(there)
+	}
 	switch {
 	case err == nil:
-		return real, nil
+		return filepath.Join(real, missing), nil
 	case errors.Is(err, fs.ErrPermission):
 		return "", &trouble{"access", path}
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", &trouble{"unresolvable", path}
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return "", &trouble{"dangling", path}
+	return "", &trouble{"dangling", there}
+}
+
+// split divides path before its first component that does not exist.
+func split(path string) (there, missing string, err error) {
+	for end := len(filepath.VolumeName(path)) + 1; end < len(path); {
+		next := len(path)
+		if i := strings.IndexRune(path[end:], filepath.Separator); i >= 0 {
+			next = end + i
+		}
+		switch _, err := os.Lstat(path[:next]); {
+		case errors.Is(err, fs.ErrNotExist):
+			return path[:end], path[end:], nil
+		case err != nil:
+			return "", "", err
+		}
+		end = min(next+1, len(path))
 	}
-	dir, name := filepath.Split(path)
-	dir = filepath.Clean(dir)
-	if dir == path {
-		return "", &trouble{"unresolvable", path}
-	}
-	parent, trouble := resolve(dir)
-	if trouble != nil {
-		return "", trouble
-	}
-	return filepath.Join(parent, name), nil
+	return path, "", nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sunaba/fault"
 	"sunaba/tool"
@@ -16,7 +17,8 @@ import (
 // acts, its result after. When Run fails the conversation stays as far as it
 // came, and a later Run goes on from there. It fails with what the Model or the
 // Store says, with ctx's error, or with pod.turns when the Worker's bound is
-// reached. An empty request is pod.missing.
+// reached or one answer asks for more than 128 calls: such an answer is not
+// kept, and none of its calls is carried out. An empty request is pod.missing.
 func (p *Pod) Run(ctx context.Context, request string) (answer string, err error) {
 	if request == "" {
 		return "", missing("request")
@@ -25,7 +27,7 @@ func (p *Pod) Run(ctx context.Context, request string) (answer string, err error
 		return "", err
 	}
 	defer p.end()
-	if err := p.add(ctx, p.opening(request)...); err != nil {
+	if err := p.add(ctx, p.opening(valid(request))...); err != nil {
 		return "", err
 	}
 	for range p.worker.maxTurns {
@@ -33,7 +35,10 @@ func (p *Pod) Run(ctx context.Context, request string) (answer string, err error
 		if err != nil {
 			return "", err
 		}
-		reply = Message{Role: Assistant, Content: reply.Content, Thinking: reply.Thinking, Calls: reply.Calls}
+		if len(reply.Calls) > maxCalls {
+			return "", fault.New(fault.PodTurns, "run", "limit", strconv.Itoa(maxCalls), tool.Case, "calls")
+		}
+		reply = said(reply)
 		if err := p.add(ctx, reply); err != nil {
 			return "", err
 		}
@@ -53,6 +58,22 @@ func (p *Pod) Run(ctx context.Context, request string) (answer string, err error
 	}
 	return "", fault.New(fault.PodTurns, "run", "limit", strconv.Itoa(p.worker.maxTurns))
 }
+
+// maxCalls bounds the calls of one answer: with the bound on answers it bounds
+// what a run can do.
+const maxCalls = 128
+
+// said is what counts of a model's answer: nothing is shared with the model,
+// and the text is what a Store can keep.
+func said(m Message) Message {
+	kept := Message{Role: Assistant, Content: valid(m.Content), Thinking: valid(m.Thinking)}
+	for _, c := range m.Calls {
+		kept.Calls = append(kept.Calls, Call{valid(c.ID), valid(c.Name), valid(c.Arguments)})
+	}
+	return kept
+}
+
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // opening is what a run adds first: in a new session the system message, in an
 // interrupted one an answer to every call that has none, and the request.

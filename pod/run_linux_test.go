@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -167,6 +168,66 @@ func TestRunIsBounded(t *testing.T) {
 	}
 	if r := p.Call(gone, Read, nil); r.Error == nil || r.Error.Code != fault.AgentCancelled {
 		t.Errorf("a call with an ended context: %v", r)
+	}
+}
+
+// One answer cannot ask for any number of calls, which the bound on answers
+// would not end.
+func TestOneAnswerIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		calls int
+		want  fault.Code
+	}{{maxCalls, ""}, {maxCalls + 1, fault.PodTurns}} {
+		model := ModelFunc(func(_ context.Context, m []Message, _ []tool.Spec) (Message, error) {
+			if m[len(m)-1].Role == FromTool {
+				return Message{Content: "Done."}, nil
+			}
+			return Message{Calls: slices.Repeat([]Call{{Name: Glob, Arguments: `{"pattern": "*"}`}}, c.calls)}, nil
+		})
+		_, file := project(t, onManifest, "src/", "docs/")
+		p, err := FromFile(file, NewWorker(model), new(MemoryStore))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Run(t.Context(), "Look.")
+		is(t, fmt.Sprintf("%d calls", c.calls), err, c.want)
+		if got := len(p.Messages()); c.want != "" && got != 1 {
+			t.Errorf("%d messages are kept", got)
+		}
+		p.Close()
+	}
+}
+
+// What a Pod holds is what its Store gives back, and nothing the model can
+// still change.
+func TestMessagesAreWhatIsStored(t *testing.T) {
+	calls := []Call{{ID: "\xff1", Name: "no\xfe\xff", Arguments: "{\"path\": \"\xff\"}"}}
+	model := ModelFunc(func(_ context.Context, m []Message, _ []tool.Spec) (Message, error) {
+		if m[len(m)-1].Role == FromTool {
+			calls[0].Name = "changed"
+			return Message{Role: System, Content: "a\xff\xfeb", Tool: Read}, nil
+		}
+		return Message{Content: "\xff", Thinking: "\xfe", Calls: calls}, nil
+	})
+	store := NewMemoryStore()
+	_, file := project(t, onManifest, "src/", "docs/")
+	p, err := FromFile(file, NewWorker(model), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Run(t.Context(), "Look \xff."); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := store.Messages(t.Context(), p.Session())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(stored, p.Messages()); diff != "" {
+		t.Errorf("(-stored +held)\n%s", diff)
+	}
+	if last := stored[len(stored)-1]; last.Role != Assistant || last.Content != "a\uFFFDb" || last.Tool != "" {
+		t.Errorf("the answer is kept as %+v", last)
 	}
 }
 

@@ -35,6 +35,16 @@ func TestPlantedSessionFiles(t *testing.T) {
 	}
 }
 
+// A pipe in a manifest's place is not waited for.
+func TestManifestIsNoPipe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pod.toml")
+	if err := unix.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load(file)
+	is(t, "a pipe", err, fault.PodManifest)
+}
+
 // A write that the system refuses leaves the session as it was.
 func TestFailedAppendKeepsNothing(t *testing.T) {
 	s := fileStore(t, t.TempDir())

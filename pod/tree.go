@@ -27,6 +27,7 @@ const (
 // the first wrong type and tells no places of values; the tree lets every
 // mistake be found at once.
 type value struct {
+	name   string // such as "scope.allow[0].target"
 	kind   kind
 	at     Position
 	text   string   // of a string
@@ -35,12 +36,21 @@ type value struct {
 	items  []*value // of a list
 
 	open bool // a [table] or [[list]]: later lines may add to it
+	item bool // a table of a list
 }
 
 type field struct {
 	key   string
 	at    Position
 	value *value
+}
+
+// key is the name of what stands in v under key.
+func (v *value) key(key string) string {
+	if v.name == "" {
+		return key
+	}
+	return v.name + "." + key
 }
 
 func (v *value) get(key string) *value {
@@ -52,27 +62,39 @@ func (v *value) get(key string) *value {
 	return nil
 }
 
+// A manifest has a handful of keys and any number of rules. More keys than these
+// are refused at once, so that no text within maxManifest takes long to read:
+// the library looks through all keys for each of them.
+const (
+	maxKeys  = 64   // of one table
+	maxTable = 1024 // of all tables that stand in no list
+)
+
 // reader builds the tree of one document.
 type reader struct {
 	file  string
 	data  []byte
 	p     unstable.Parser
 	found []Problem
+	keys  int  // of the tables that stand in no list
+	over  bool // there are too many: nothing more is read
+
+	// The place that was asked for last: most are asked for in order.
+	last     Position
+	lastByte int
 }
 
 // tree reads data. A document that is not TOML is one problem, and nil.
 func tree(file string, data []byte) (*value, []Problem) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	r := reader{file: file, data: data}
+	r := reader{file: file, data: data, last: Position{file, 1, 1}}
 	if at := invalid(data); at >= 0 {
 		return nil, []Problem{r.problem(r.at(at), "", "not_utf8")}
 	}
-	var all map[string]any
-	syntax := toml.Unmarshal(data, &all)
-	root := &value{kind: aTable, at: Position{file, 1, 1}, open: true}
+	root := &value{kind: aTable, at: r.last, open: true}
 	r.p.Reset(data)
 	table := root
-	for r.p.NextExpression() {
+	for !r.over && r.p.NextExpression() {
 		switch e := r.p.Expression(); e.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			table = r.header(root, e)
@@ -80,6 +102,11 @@ func tree(file string, data []byte) (*value, []Problem) {
 			r.keyValue(table, e)
 		}
 	}
+	if r.over {
+		return nil, r.found
+	}
+	var all map[string]any
+	syntax := toml.Unmarshal(data, &all)
 	if syntax != nil && len(r.found) == 0 {
 		at, detail := Position{File: file}, syntax.Error()
 		if d, ok := errors.AsType[*toml.DecodeError](syntax); ok {
@@ -112,9 +139,32 @@ func (r *reader) problem(at Position, key, reason string, pairs ...string) Probl
 
 // at returns the place of an offset.
 func (r *reader) at(offset int) Position {
-	before := r.data[:offset]
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return Position{r.file, bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1}
+	if offset < r.lastByte {
+		r.last, r.lastByte = Position{r.file, 1, 1}, 0
+	}
+	between := r.data[r.lastByte:offset]
+	if lines := bytes.Count(between, []byte{'\n'}); lines > 0 {
+		r.last.Line, r.last.Column = r.last.Line+lines, 1
+		between = between[bytes.LastIndexByte(between, '\n')+1:]
+	}
+	r.last.Column += utf8.RuneCount(between)
+	r.lastByte = offset
+	return r.last
+}
+
+// add gives table one more key, unless it has too many.
+func (r *reader) add(table *value, f field) {
+	if !table.item {
+		r.keys++
+	}
+	if len(table.fields) >= maxKeys || r.keys > maxTable {
+		if !r.over {
+			r.found = append(r.found, r.problem(f.at, "", "too_many_keys"))
+		}
+		r.over = true
+		return
+	}
+	table.fields = append(table.fields, f)
 }
 
 // characters turns a column in bytes into one in characters.
@@ -130,23 +180,23 @@ func (r *reader) characters(line, column int) int {
 func (r *reader) header(root *value, e *unstable.Node) *value {
 	table := root
 	keys := e.Key()
-	for keys.Next() {
+	for !r.over && keys.Next() {
 		name, at := string(keys.Node().Data), r.at(int(keys.Node().Raw.Offset))
 		list := keys.IsLast() && e.Kind == unstable.ArrayTable
 		next := table.get(name)
 		switch {
 		case next == nil:
-			next = &value{kind: aTable, at: at, open: true}
+			next = &value{name: table.key(name), kind: aTable, at: at, open: true}
 			if list {
 				next.kind = aList
 			}
-			table.fields = append(table.fields, field{name, at, next})
+			r.add(table, field{name, at, next})
 		case !next.open, list && next.kind != aList:
-			r.twice(at, name, next.at)
-			next = &value{kind: aTable, at: at, open: true} // read on, apart
+			r.twice(at, table, name, next.at)
+			next = &value{name: next.name, kind: aTable, at: at, open: true} // read on, apart
 		}
 		if list && next.kind == aList {
-			next.items = append(next.items, &value{kind: aTable, at: at, open: true})
+			next.items = append(next.items, &value{name: index(next.name, len(next.items)), kind: aTable, at: at, open: true, item: true})
 		}
 		if next.kind == aList {
 			next = next.items[len(next.items)-1]
@@ -156,34 +206,34 @@ func (r *reader) header(root *value, e *unstable.Node) *value {
 	return table
 }
 
-func (r *reader) twice(at Position, key string, first Position) {
-	r.found = append(r.found, r.problem(at, key, "twice", "key", key, "first", first.String()))
+func (r *reader) twice(at Position, table *value, key string, first Position) {
+	r.found = append(r.found, r.problem(at, table.key(key), "twice", "key", key, "first", first.String()))
 }
 
 // keyValue adds the line "a.b = value" to table.
 func (r *reader) keyValue(table *value, e *unstable.Node) {
 	keys := e.Key()
-	for keys.Next() {
+	for !r.over && keys.Next() {
 		name, at := string(keys.Node().Data), r.at(int(keys.Node().Raw.Offset))
 		next := table.get(name)
 		switch {
 		case keys.IsLast() && next != nil, next != nil && next.kind != aTable:
-			r.twice(at, name, next.at)
+			r.twice(at, table, name, next.at)
 			return
 		case keys.IsLast():
-			table.fields = append(table.fields, field{name, at, r.value(e.Value(), at)})
+			r.add(table, field{name, at, r.value(e.Value(), at, table.key(name), false)})
 			return
 		case next == nil:
-			next = &value{kind: aTable, at: at}
-			table.fields = append(table.fields, field{name, at, next})
+			next = &value{name: table.key(name), kind: aTable, at: at}
+			r.add(table, field{name, at, next})
 		}
 		table = next
 	}
 }
 
 // value converts n; one without a place of its own stands at its key.
-func (r *reader) value(n *unstable.Node, key Position) *value {
-	v := &value{at: key}
+func (r *reader) value(n *unstable.Node, key Position, name string, item bool) *value {
+	v := &value{name: name, at: key, item: item}
 	if n.Raw.Length > 0 {
 		v.at = r.at(int(n.Raw.Offset))
 	}
@@ -196,12 +246,12 @@ func (r *reader) value(n *unstable.Node, key Position) *value {
 		v.kind = aNumber
 	case unstable.Array:
 		v.kind = aList
-		for items := n.Children(); items.Next(); {
-			v.items = append(v.items, r.value(items.Node(), v.at))
+		for items := n.Children(); !r.over && items.Next(); {
+			v.items = append(v.items, r.value(items.Node(), v.at, index(name, len(v.items)), true))
 		}
 	case unstable.InlineTable:
 		v.kind = aTable
-		for fields := n.Children(); fields.Next(); {
+		for fields := n.Children(); !r.over && fields.Next(); {
 			r.keyValue(v, fields.Node())
 		}
 	default:

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"sunaba/fault"
+	"sunaba/internal/spelling"
 	"sunaba/scope"
 )
 
@@ -92,7 +92,7 @@ func (r *Rules) compile() (err error) {
 		return err
 	}
 	for i := range denies {
-		denies[i].Target = fold(denies[i].Target)
+		denies[i].Target = spelling.Fold(denies[i].Target)
 	}
 	r.folded, err = scope.DenyOnly(denies)
 	return err
@@ -138,9 +138,32 @@ func (r *Rules) CapabilityAt(name string) scope.Capability {
 }
 
 // CapabilityFolded is CapabilityAt on a volume that does not tell upper from
-// lower case: denies hold for every such spelling, allows never do (C-66).
+// lower case: denies hold for every such spelling, and for what may be a short
+// name of their targets; allows never do (C-66).
 func (r *Rules) CapabilityFolded(name string) scope.Capability {
-	return r.CapabilityAt(name) & r.folded.CapabilityAt(fold(name))
+	if _, hidden := r.shortOf(name); hidden {
+		return 0
+	}
+	return r.CapabilityAt(name) & r.folded.CapabilityAt(spelling.Fold(name))
+}
+
+// shortOf returns what is denied or protected, folded, that name may be the
+// short name of.
+func (r *Rules) shortOf(name string) (target string, hidden bool) {
+	if dir, ok := spelling.Shortened(name, r.named); ok {
+		rule, beneath := r.folded.DenyBeneath(spelling.Fold(dir))
+		return rule.Target, beneath
+	}
+	return "", false
+}
+
+// named reports whether a root or a deny rule lies at name or beneath it, so
+// that name is spelled out in the policy.
+func (r *Rules) named(name string) bool {
+	if _, denied := r.DeniedBeneath(name); denied {
+		return true
+	}
+	return slices.ContainsFunc(r.guard.Explain(name).Deny, func(d scope.Rule) bool { return d.Target == name })
 }
 
 // granted returns what the roots grant on name: those for files, which
@@ -187,7 +210,7 @@ func (r *Rules) DeniedBeneath(dir string) (target string, denied bool) {
 // DeniedBeneathFolded is DeniedBeneath for a volume that does not tell upper
 // from lower case: every spelling of dir counts (C-66).
 func (r *Rules) DeniedBeneathFolded(dir string) (target string, denied bool) {
-	rule, denied := r.folded.DenyBeneath(fold(dir))
+	rule, denied := r.folded.DenyBeneath(spelling.Fold(dir))
 	return rule.Target, denied
 }
 
@@ -223,12 +246,15 @@ func (r *Rules) Why(name string, lacking scope.Capability) fault.Args {
 const alwaysProtected = "protected: "
 
 func (r *Rules) why(name string, lacking scope.Capability) (rule, source string) {
+	if target, hidden := r.shortOf(name); hidden && (r.CapabilityAt(name) & r.folded.CapabilityAt(spelling.Fold(name))).Has(lacking) {
+		name, lacking = target, scope.All
+	}
 	for _, p := range r.protected {
 		lost := scope.W | scope.D
 		if p.Hidden {
 			lost = scope.All
 		}
-		if lost&lacking != 0 && contains(fold(p.Path), fold(name)) {
+		if lost&lacking != 0 && contains(spelling.Fold(p.Path), spelling.Fold(name)) {
 			if p.Why == "host_tool" {
 				return "sandbox.workspace.protect_host_tools", p.Source
 			}
@@ -262,10 +288,10 @@ func (r *Rules) why(name string, lacking scope.Capability) (rule, source string)
 
 // whyNarrowed names the rule of sandbox.scope that takes lacking away.
 func (r *Rules) whyNarrowed(name string, lacking scope.Capability) (rule, source string) {
-	if r.folded.CapabilityAt(fold(name))&lacking != lacking {
+	if r.folded.CapabilityAt(spelling.Fold(name))&lacking != lacking {
 		for i, d := range r.narrowing.Deny {
-			only, err := scope.DenyOnly([]scope.Rule{{Target: fold(d.Target), Permission: d.Permission, Recursive: d.Recursive}})
-			if err == nil && only.CapabilityAt(fold(name))&lacking != lacking {
+			only, err := scope.DenyOnly([]scope.Rule{{Target: spelling.Fold(d.Target), Permission: d.Permission, Recursive: d.Recursive}})
+			if err == nil && only.CapabilityAt(spelling.Fold(name))&lacking != lacking {
 				return fmt.Sprintf("sandbox.scope.deny[%d]", i), d.Source
 			}
 		}
@@ -299,10 +325,6 @@ func plain(s string) bool {
 	}
 	return true
 }
-
-// fold maps the spellings that a case-folding volume takes for one name, and
-// composed and decomposed letters, onto one.
-func fold(name string) string { return norm.NFC.String(cases.Fold().String(name)) }
 
 // accessWord is the word of sandbox.mounts for c (FS-09a).
 func accessWord(c scope.Capability) string {

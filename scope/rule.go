@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 
 	"sunaba/fault"
 )
@@ -23,6 +24,10 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// maxTarget bounds the length of a target in bytes: no path that a system or
+// scopedfs takes is longer, and the index is as deep as its longest target.
+const maxTarget = 64 << 10
+
 // check reports what makes r unusable, one fault for each cause. Deny rules
 // have no delete bit: denying write already clears it.
 func (r Rule) check(deny bool) []error {
@@ -30,6 +35,11 @@ func (r Rule) check(deny bool) []error {
 	report := func(code fault.Code) {
 		found = append(found, fault.New(code, "scope",
 			"target", r.Target, "value", r.Permission.String(), "source", r.Source))
+	}
+	if len(r.Target) > maxTarget {
+		found = append(found, fault.New(fault.PolicyRuleTarget, "scope",
+			"target", strings.ToValidUTF8(r.Target[:200], "")+"…", "value", r.Permission.String(), "source", r.Source))
+		return found
 	}
 	if !filepath.IsAbs(r.Target) || filepath.Clean(r.Target) != r.Target {
 		report(fault.PolicyRuleTarget)

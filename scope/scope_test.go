@@ -3,6 +3,7 @@ package scope
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -173,6 +174,7 @@ func TestNewRefusesEveryBadRule(t *testing.T) {
 		{Target: abs("/a") + sep, Permission: Read},
 		{Target: abs("/a/../b"), Permission: Read},
 		{Target: "", Permission: Read},
+		{Target: abs(strings.Repeat("/a", maxTarget)), Permission: Read},
 		{Target: abs("/a")},
 		{Target: abs("/a"), Permission: Write + 1},
 		deletable(rule("/a", Read)),
@@ -187,7 +189,7 @@ func TestNewRefusesEveryBadRule(t *testing.T) {
 		got = append(got, fault.CodeOf(e))
 	}
 	want := []fault.Code{
-		fault.PolicyRuleTarget, fault.PolicyRuleTarget, fault.PolicyRuleTarget, fault.PolicyRuleTarget,
+		fault.PolicyRuleTarget, fault.PolicyRuleTarget, fault.PolicyRuleTarget, fault.PolicyRuleTarget, fault.PolicyRuleTarget,
 		fault.PolicyRulePermission, fault.PolicyRulePermission, fault.PolicyRuleDelete,
 		fault.PolicyRulePermission, fault.PolicyRuleDelete,
 	}

@@ -1,6 +1,7 @@
 package scopedfs
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -304,6 +305,13 @@ func TestFoldingVolume(t *testing.T) {
 		wants(t, "write another case", err, code(unruled))
 		_, err = w.write(f, "Agent.YAML", "x")
 		wants(t, "write a protected name in another case", err, code(fault.FSReadOnly))
+		_, err = w.write(f, "agent\u200b.yaml.", "x")
+		wants(t, "write a protected name with what a volume drops", err, code(fault.FSReadOnly))
+		_, err = w.write(f, "AGENT~1.YAM", "x")
+		wants(t, "write what may be its short name", err, code(unruled))
+		if e, ok := errors.AsType[*fault.Error](err); ok && e.Args["rule"] == "" {
+			t.Errorf("no rule is named: %v", err)
+		}
 		_, _, err = f.ReadFile("cfg/.secret", 0)
 		wants(t, "the exact name", err, unruled)
 		_, _, err = f.ReadFile("cfg/open", 0)

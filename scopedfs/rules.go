@@ -2,10 +2,12 @@ package scopedfs
 
 import (
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/text/unicode/norm"
 
 	"sunaba/fault"
+	"sunaba/internal/spelling"
 	"sunaba/scope"
 )
 
@@ -14,7 +16,7 @@ import (
 // everything. A deny holds for every spelling that looks the same, and, on
 // volumes that fold case, for every case; an allow never does (C-66).
 func FromScope(s *scope.Scope) Rules {
-	r := scoped{Scope: s, composed: respelled(s, norm.NFC.String), folded: respelled(s, fold)}
+	r := scoped{Scope: s, composed: respelled(s, norm.NFC.String), folded: respelled(s, spelling.Fold)}
 	if allow, _ := s.Rules(); len(allow) > 0 {
 		r.allows = allow[0].Source
 	}
@@ -59,15 +61,24 @@ func (s scoped) CapabilityFolded(path string) scope.Capability {
 	if _, hidden := s.shortOf(path); hidden {
 		return 0
 	}
-	return s.CapabilityAt(path) & s.folded.CapabilityAt(fold(path))
+	return s.CapabilityAt(path) & s.folded.CapabilityAt(spelling.Fold(path))
 }
 
 // shortOf returns a deny rule whose target path may be the short name of.
 func (s scoped) shortOf(path string) (rule scope.Rule, hidden bool) {
-	if dir, ok := shortened(path); ok {
-		return s.folded.DenyBeneath(fold(dir))
+	if dir, ok := spelling.Shortened(path, s.named); ok {
+		return s.folded.DenyBeneath(spelling.Fold(dir))
 	}
 	return scope.Rule{}, false
+}
+
+// named reports whether a rule spells path out: its target, resolved, is there
+// or beneath.
+func (s scoped) named(path string) bool {
+	found := s.Explain(path)
+	isPath := func(r scope.Rule) bool { return r.Target == path }
+	_, denied := s.DenyBeneath(path)
+	return denied || s.AllowBeneath(path) || slices.ContainsFunc(found.Allow, isPath) || slices.ContainsFunc(found.Deny, isPath)
 }
 
 func (s scoped) Why(path string, lacking scope.Capability) fault.Args {
@@ -77,7 +88,7 @@ func (s scoped) Why(path string, lacking scope.Capability) fault.Args {
 		found.Deny = s.composed.Explain(norm.NFC.String(path)).Deny
 	}
 	if len(found.Deny) == 0 && len(found.Allow) > 0 && s.Scope.CapabilityAt(path).Has(lacking) {
-		found.Deny = s.folded.Explain(fold(path)).Deny
+		found.Deny = s.folded.Explain(spelling.Fold(path)).Deny
 		if rule, hidden := s.shortOf(path); hidden && len(found.Deny) == 0 {
 			found.Deny = []scope.Rule{rule}
 		}
@@ -106,6 +117,6 @@ func (s scoped) DeniedBeneath(dir string) (target string, denied bool) {
 
 // DeniedBeneathFolded is DeniedBeneath for every case of dir.
 func (s scoped) DeniedBeneathFolded(dir string) (target string, denied bool) {
-	rule, denied := s.folded.DenyBeneath(fold(dir))
+	rule, denied := s.folded.DenyBeneath(spelling.Fold(dir))
 	return rule.Target, denied
 }

@@ -199,17 +199,13 @@ func TestSpellingsOfFoldingVolumes(t *testing.T) {
 			wants(t, fmt.Sprintf("folds %v: read %q", folds, path), err, "")
 		}
 	}
-}
-
-// What fold made is what fold leaves alone.
-func TestFold(t *testing.T) {
-	for path, want := range map[string]string{
-		"/": "/", "/a/b": "/a/b", "/A/ß": "/a/ss", "/a/.": "/a/.", "/a/...": "/a/...", "/a. /b..": "/a/b",
-		"/\u200d": "/\u200d", "/ΑΛΦΑΣ": "/αλφασ", "/か\u3099": "/が", "/\u1fb4": "/άι", "/\u03b1\u0345\u0301": "/άι",
-	} {
-		if got := fold(path); got != want || fold(got) != got {
-			t.Errorf("fold(%q) = %q, want %q", path, got, want)
-		}
+	// What a rule spells out is no short name.
+	w = build(t, "w/real~1/f = F", "w/real~1/key = K", "w/back~1/f = F", "w/deny~1 = D")
+	f := w.openScope(t, "write w/back~1", "write w/real~1", "deny read w/real~1/key", "deny write w/back~1/no", "read w/deny~1", "deny write w/deny~1")
+	f.folds = func(handle) bool { return true }
+	for path, code := range map[string]fault.Code{"real~1/f": "", "real~1/key": unruled, "back~1/f": "", "deny~1": ""} {
+		_, _, err := f.ReadFile(path, 0)
+		wants(t, "read "+path, err, code)
 	}
 }
 

@@ -147,6 +147,9 @@ func (f *FS) replace(op string, p *place, old *os.File, data []byte, out *Outcom
 			return errMoved
 		}
 	}
+	if err := f.alone(p); err != nil {
+		return err
+	}
 	out.Changed = true
 	if old != nil && p.node.links == 1 {
 		if temp := f.temporary(p, replacement); temp != nil {
@@ -168,6 +171,18 @@ func (f *FS) replace(op string, p *place, old *os.File, data []byte, out *Outcom
 	if err := overwrite(target, old, p.node.size, data); err != nil {
 		return p.failed(op, err)
 	}
+	return nil
+}
+
+// alone looks again whether the file p has no other name (C-63): when it was
+// judged its own may just have been taken away. Looked up by name, both are known
+// at one moment.
+func (f *FS) alone(p *place) error {
+	n, err := p.dir.lookup(p.name)
+	if err != nil || !n.same(p.node) || n.links > 1 && !f.o.AllowHardLinks {
+		return errMoved
+	}
+	p.node.links = n.links
 	return nil
 }
 
@@ -196,7 +211,7 @@ func (f *FS) exchange(op string, p *place, temp *temporary, old *os.File, out *O
 		return p.raced(op, err)
 	}
 	got, err := p.dir.lookup(temp.name)
-	fine := err == nil && got.untouched(p.node) && p.dir.stillAt(p.dirPath) == nil
+	fine := err == nil && got.untouched(p.node) && got.links == 1 && p.dir.stillAt(p.dirPath) == nil
 	if fine && out.Before != "" && got.size <= maxRechecks {
 		again, err := digestOf(old)
 		fine = err == nil && again == out.Before

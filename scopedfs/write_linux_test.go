@@ -136,6 +136,44 @@ func TestHardLinks(t *testing.T) {
 	wants(t, "remove one name", err, "")
 }
 
+// A file had no other name for one moment, in which it was judged: its own name
+// was taken away just then. It is looked at again before anything changes.
+func TestHardLinkMadeAfterTheJudgement(t *testing.T) {
+	for _, allowed := range []bool{false, true} {
+		w := build(t, "out/f = theirs", "w/")
+		if err := os.Link(w.path("out/f"), w.path("w/f")); err != nil {
+			t.Fatal(err)
+		}
+		f := w.openWith(Options{AllowHardLinks: allowed})
+		for name, act := range map[string]func(p *place) error{
+			"rewrite": func(p *place) error { return f.rewrite("write", p, []byte("mine"), WriteOptions{}, new(Outcome)) },
+			"replace": func(p *place) error {
+				old, err := p.dir.openRead(p.name, p.Canonical)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer old.Close()
+				return f.replace("edit", p, old, []byte("mine"), &Outcome{After: DigestOf([]byte("mine"))})
+			},
+		} {
+			p, err := f.resolve("write", "f", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.node.links = 1
+			err = act(p)
+			p.close()
+			if allowed {
+				wants(t, name, err, "")
+				continue
+			}
+			if got := w.content("out/f"); !errors.Is(err, errMoved) || got != "theirs" || w.content("w/f") != "theirs" || w.leftovers() != nil {
+				t.Errorf("%s: %v; the other name holds %q, left over %q", name, err, got, w.leftovers())
+			}
+		}
+	}
+}
+
 func TestWriteKeepsMetadata(t *testing.T) {
 	w := build(t, "w/hook.sh = #!/bin/sh", "w/key = K", "w/setgid = S", "w/tagged = T", "w/owned = O")
 	f := w.open()

@@ -23,10 +23,9 @@ import (
 	"strings"
 
 	"sunaba/fault"
-	"sunaba/internal/locale"
 	"sunaba/internal/screen"
 	"sunaba/pod"
-	"sunaba/tool"
+	"sunaba/texts"
 )
 
 //go:embed *.toml
@@ -36,7 +35,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	e := example{
-		out: os.Stdout, language: cmp.Or(os.Getenv("PODS_LANG"), locale.Fallback),
+		out: os.Stdout, language: cmp.Or(os.Getenv("PODS_LANG"), "en"),
 		host: cmp.Or(os.Getenv("OLLAMA_HOST"), "http://127.0.0.1:11434"), model: os.Getenv("OLLAMA_MODEL"),
 	}
 	if err := e.run(ctx); err != nil {
@@ -47,7 +46,7 @@ func main() {
 type example struct {
 	out                   io.Writer
 	language, host, model string
-	texts                 *locale.Catalog
+	texts                 *texts.Texts
 }
 
 // tasks are what the Pods are asked to do, one after the other.
@@ -57,7 +56,7 @@ var tasks = []struct{ manifest, request string }{
 }
 
 func (e *example) run(ctx context.Context) (err error) {
-	if e.texts, err = locale.LoadFrom(e.language); err != nil {
+	if e.texts, err = texts.Load(e.language); err != nil {
 		return err
 	}
 	dir, err := folder()
@@ -152,16 +151,5 @@ func (e *example) say(key string, pairs ...string) {
 
 // explain turns an error into the sentences a person reads.
 func (e *example) explain(err error) error {
-	if all, ok := errors.AsType[*pod.Problems](err); ok {
-		var lines []error
-		for _, p := range all.List {
-			lines = append(lines, errors.New(p.Position.String()+": "+e.texts.Text(p.TextKey(), p.Args)))
-		}
-		return errors.Join(lines...)
-	}
-	if f := tool.AsFault(err); fault.CodeOf(err) != "" {
-		message, hint := e.texts.Fault(f.Code, f.Args)
-		return errors.New(strings.TrimSpace(message + " " + hint))
-	}
-	return err
+	return errors.New(strings.Join(e.texts.Explain(err), "\n"))
 }

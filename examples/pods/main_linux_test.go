@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"sunaba/internal/locale"
 	"sunaba/pod"
+	"sunaba/texts"
 )
 
 // The example runs with its scripted model, in every language, and shows what
@@ -42,12 +42,12 @@ func TestExample(t *testing.T) {
 // A manifest with mistakes is told to a person in sentences, each with its
 // place.
 func TestBadManifestIsExplained(t *testing.T) {
-	texts, err := locale.LoadFrom("en")
+	words, err := texts.Load("en")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = pod.Parse("bad.toml", []byte("[pod]\nname = 'n'\npdw = '.'\n"))
-	e := example{texts: texts}
+	e := example{texts: words}
 	want := `bad.toml:1:1: The table [scope] is required: without it the Pod could touch nothing. Add [scope] with at least one [[scope.allow]].
 bad.toml:1:2: The key "pwd" is required.
 bad.toml:3:1: There is no key "pdw" here. Did you mean "pwd"?`

@@ -7,15 +7,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
-	"sunaba/internal/agent"
-	"sunaba/internal/ollama"
 	"sunaba/internal/ollamatest"
-	"sunaba/pod"
-	"sunaba/tool"
+	"sunaba/pod/ollama"
 )
 
 // llm is one Ollama, real or scripted, as the Model of any number of Pods.
@@ -41,12 +37,11 @@ func findModel(ctx context.Context, host, wanted string) (*llm, error) {
 		names = modelNames(probe, host)
 	}
 	for _, name := range names {
-		client, err := ollama.New(ollama.Config{BaseURL: host, Model: name})
+		client, err := ollama.New(ollama.Config{URL: host, Model: name})
 		if err != nil {
 			return nil, err
 		}
-		info, err := client.Check(probe)
-		if err == nil && info.ModelPresent && slices.Contains(info.Capabilities, "tools") {
+		if client.Check(probe) == nil {
 			return &llm{Client: client, kind: "real", name: name, host: host}, nil
 		}
 		client.Close()
@@ -59,7 +54,7 @@ func findModel(ctx context.Context, host, wanted string) (*llm, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := ollama.New(ollama.Config{BaseURL: server.URL(), Model: parsed.Model})
+	client, err := ollama.New(ollama.Config{URL: server.URL(), Model: parsed.Model})
 	if err != nil {
 		server.Close()
 		return nil, err
@@ -87,27 +82,6 @@ func modelNames(ctx context.Context, host string) (names []string) {
 		names = append(names, m.Name)
 	}
 	return names
-}
-
-// Chat implements pod.Model.
-func (l *llm) Chat(ctx context.Context, messages []pod.Message, tools []tool.Spec) (pod.Message, error) {
-	request := agent.ChatRequest{Tools: tools}
-	for _, m := range messages {
-		sent := agent.Message{Role: agent.Role(m.Role), Content: m.Content, Thinking: m.Thinking, ToolName: m.Tool, ToolCallID: m.CallID}
-		for _, c := range m.Calls {
-			sent.ToolCalls = append(sent.ToolCalls, agent.ToolCall{ID: c.ID, Name: c.Name, Arguments: json.RawMessage(c.Arguments)})
-		}
-		request.Messages = append(request.Messages, sent)
-	}
-	reply, err := l.Client.Chat(ctx, request)
-	if err != nil {
-		return pod.Message{}, err
-	}
-	answer := pod.Message{Role: pod.Assistant, Content: reply.Message.Content, Thinking: reply.Message.Thinking}
-	for _, c := range reply.Message.ToolCalls {
-		answer.Calls = append(answer.Calls, pod.Call{ID: c.ID, Name: c.Name, Arguments: string(c.Arguments)})
-	}
-	return answer, nil
 }
 
 func (l *llm) close() {

@@ -1,4 +1,8 @@
-package scopedfs
+// Package spelling knows which names some volumes take for one.
+//
+// The one rule to keep in mind: it takes more for one than any single volume
+// does, so it may only be used to refuse.
+package spelling
 
 import (
 	"regexp"
@@ -9,11 +13,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold maps the spellings of a path that some case-folding volume takes for one
+// Fold maps the spellings of a path that some case-folding volume takes for one
 // name onto one: upper and lower case, composed and decomposed letters, code
 // points that do not show (ext4 and HFS+ skip them), and dots and blanks at the
 // end of a name (FAT and NTFS drop them).
-func fold(path string) string {
+func Fold(path string) string {
 	if isFolded(path) {
 		return path
 	}
@@ -28,7 +32,7 @@ func fold(path string) string {
 	return strings.Join(names, "/")
 }
 
-// isFolded reports whether path certainly is what fold would make of it.
+// isFolded reports whether path certainly is what Fold would make of it.
 func isFolded(path string) bool {
 	for i := range len(path) {
 		switch c := path[i]; {
@@ -53,15 +57,24 @@ func visible(r rune) rune {
 // beside a longer one.
 var short = regexp.MustCompile(`/[^/.]{1,6}~[0-9]{1,6}(\.[^/.]{1,3})?(/|$)`)
 
-// shortened returns the directory that holds the first name of path that may be
-// the short one of another entry.
-func shortened(path string) (dir string, ok bool) {
+// Shortened returns the directory that holds the first name of path that may be
+// the short one of another entry. What known says of the path to such a name is
+// that it is a name of its own.
+func Shortened(path string, known func(path string) bool) (dir string, ok bool) {
 	if !strings.Contains(path, "~") {
 		return "", false
 	}
-	at := short.FindStringIndex(path)
-	if at == nil {
-		return "", false
+	for from := 0; from < len(path); {
+		at := short.FindStringIndex(path[from:])
+		if at == nil {
+			break
+		}
+		start, end := from+at[0], from+at[1]
+		name := strings.TrimSuffix(path[:end], "/")
+		if !known(name) {
+			return path[:max(start, 1)], true
+		}
+		from = len(name)
 	}
-	return path[:max(at[0], 1)], true
+	return "", false
 }
