@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"sunaba/fault"
+	"sunaba/internal/suggest"
 	"sunaba/scope"
 )
 
@@ -61,7 +62,7 @@ func (d *decoder) table(t *value, known ...string) *value {
 		if isKnown {
 			continue
 		}
-		if near := nearest(f.key, known); near != "" {
+		if near := suggest.Nearest(f.key, known); near != "" {
 			d.problem(f.at, t.key(f.key), fault.PodManifest, "unknown_near", "key", f.key, "near", near)
 		} else {
 			d.problem(f.at, t.key(f.key), fault.PodManifest, "unknown", "key", f.key, "known", strings.Join(known, ", "))
@@ -167,7 +168,7 @@ func (d *decoder) rule(t *value, allow bool) ScopeRule {
 		var err error
 		if r.Permission, err = scope.ParsePermission(v.text); err != nil {
 			reason := "permission"
-			if near := nearest(v.text, []string{"read", "write"}); near != "" {
+			if near := suggest.Nearest(v.text, []string{"read", "write"}); near != "" {
 				reason = "permission_near"
 				d.problem(v.at, t.key("permission"), fault.PolicyRulePermission, reason, "value", v.text, "near", near)
 			} else {
@@ -179,40 +180,4 @@ func (d *decoder) rule(t *value, allow bool) ScopeRule {
 		d.problem(t.get("delete").at, t.key("delete"), fault.PolicyRuleDelete, "delete")
 	}
 	return r
-}
-
-// nearest returns the word that key was most likely meant to be, "" when none
-// is near.
-func nearest(key string, words []string) string {
-	best, limit := "", len(key)/3+2
-	for _, w := range words {
-		if d := distance(strings.ToLower(key), w); d < limit {
-			best, limit = w, d
-		}
-	}
-	return best
-}
-
-// distance counts the bytes to insert, delete or replace between a and b; only
-// short words are compared.
-func distance(a, b string) int {
-	if len(a) > 32 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

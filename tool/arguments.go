@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"sunaba/fault"
+	"sunaba/internal/suggest"
 )
 
 // property is the part of a JSON schema that Arguments looks at.
@@ -58,7 +59,7 @@ func Arguments(s Spec, raw json.RawMessage) (json.RawMessage, error) {
 		}
 		p, known := sc.Properties[name]
 		if !known {
-			if near := nearest(name, keys(s.Parameters)); near != "" {
+			if near := suggest.Nearest(name, keys(s.Parameters)); near != "" {
 				return nil, refuse("unknown_near", "argument", clip(name), "nearest", near)
 			}
 			return nil, refuse("unknown", "argument", clip(name))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sunaba/fault"
+	"sunaba/internal/suggest"
 	"sunaba/policy"
 )
 
@@ -127,7 +128,7 @@ func (e *Env) aliases() string {
 func (e *Env) unknownAlias(name, dir string) error {
 	known := e.aliases()
 	pairs := []string{"name", clip(name), "known", known}
-	switch near := nearest(name, strings.Split(known, ", ")); {
+	switch near := suggest.Nearest(name, strings.Split(known, ", ")); {
 	case isShell(name):
 		pairs = append(pairs, Case, "shell")
 	case e.isFile(filepath.Join(dir, name)):

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sunaba/fault"
+	"sunaba/internal/suggest"
 )
 
 // Registry holds tools by their names. It does not change once made and is
@@ -43,7 +44,7 @@ func (r *Registry) Call(ctx context.Context, name string, args json.RawMessage) 
 			names[i] = s.Name
 		}
 		pairs := []string{"name", clip(name), "known", strings.Join(names, ", ")}
-		if near := nearest(name, names); near != "" {
+		if near := suggest.Nearest(name, names); near != "" {
 			pairs = append(pairs, Case, "near", "nearest", near)
 		}
 		return Fail(NoScope, fault.New(fault.ToolUnknown, name, pairs...))

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"sunaba/fault"
+	"sunaba/internal/suggest"
 )
 
 // decoder collects what decoding finds. Its getters ask for a key with a type
@@ -126,7 +127,7 @@ func (o *object) rest() []field {
 func (o *object) done() {
 	for _, f := range o.rest() {
 		reason, pairs := "unknown_key", []string(nil)
-		if near := suggest(f.key, o.asked); near != "" {
+		if near := suggest.Nearest(f.key, o.asked); near != "" {
 			reason, pairs = "unknown_key_near", []string{"near", near}
 		}
 		o.d.problems = append(o.d.problems,

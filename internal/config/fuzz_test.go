@@ -104,15 +104,3 @@ func flat(n *node) string {
 	}
 	return b.String() + "}"
 }
-
-func TestSuggest(t *testing.T) {
-	words := []string{"workspace", "mounts", "scope", "network"}
-	for key, want := range map[string]string{
-		"netwrok": "network", "mount": "mounts", "scop": "scope", "Workspace": "workspace", "zebra": "", "": "", "x": "",
-		strings.Repeat("m", 1000): "",
-	} {
-		if got := suggest(key, words); got != want {
-			t.Errorf("suggest(%.10q) = %q, want %q", key, got, want)
-		}
-	}
-}
