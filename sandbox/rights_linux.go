@@ -1,0 +1,185 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"sunaba/sandbox/internal/landlock"
+	"sunaba/sandbox/internal/limits"
+	"sunaba/sandbox/internal/seccomp"
+	"sunaba/scope"
+)
+
+// dropRights gives up every privilege and starts the launcher. After it the
+// Worker holds no capability, cannot regain one, and every thread stands under
+// the file tools' Landlock layer and the seccomp filter; the launcher's thread
+// under the commands' as well.
+func dropRights(s *setup, l *layout) (*launcher, error) {
+	abi, err := landlock.ABI()
+	if err != nil {
+		return nil, err
+	}
+	tools, err := ruleset(abi, l, landlock.ForFileTools, false)
+	if err != nil {
+		return nil, err
+	}
+	defer tools.Close()
+	commands, err := ruleset(abi, l, landlock.ForCommands, true)
+	if err != nil {
+		return nil, err
+	}
+	defer commands.Close()
+
+	la := newLauncher(&s.Policy, l)
+	if err := la.onThread(dropBounding); err != nil { // while there is the right to
+		return nil, err
+	}
+
+	if err := allThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0); err != nil {
+		return nil, fmt.Errorf("clear ambient capabilities: %w", err)
+	}
+	if err := allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err != nil {
+		return nil, fmt.Errorf("no new privileges: %w", err)
+	}
+	if err := clearCapabilities(); err != nil {
+		return nil, err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("not dumpable: %w", err)
+	}
+	if err := tools.RestrictAllThreads(); err != nil {
+		return nil, err
+	}
+	noExec := s.Policy.Profile == "readonly"
+	if err := seccomp.InstallAllThreads(seccomp.Options{NoExecute: noExec}); err != nil {
+		return nil, err
+	}
+	err = la.onThread(func() error {
+		if err := commands.RestrictThread(); err != nil {
+			return err
+		}
+		return seccomp.InstallThread(seccomp.Options{Launcher: true, Thread: uint32(unix.Gettid()), NoExecute: noExec})
+	})
+	if err != nil {
+		return nil, err
+	}
+	reserveThreads()
+	return la, nil
+}
+
+// reserveThreads makes the threads that the Worker will ever need while the
+// limit on processes has room: a runtime that cannot make one when commands
+// have used the limit up ends the program.
+func reserveThreads() {
+	const processors = 4
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), processors))
+	var standing sync.WaitGroup
+	release := make(chan struct{})
+	for range limits.WorkerThreads {
+		standing.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			standing.Done()
+			<-release
+			runtime.UnlockOSThread() // the thread stays with the runtime
+		}()
+	}
+	standing.Wait()
+	close(release)
+}
+
+// ruleset builds one Landlock layer inside the finished tree.
+func ruleset(abi int, l *layout, translate func(scope.Capability) landlock.Access, scoped bool) (*landlock.Ruleset, error) {
+	type grant struct {
+		path   string
+		access landlock.Access
+	}
+	readable := translate(scope.R)
+	grants := []grant{
+		{"/etc", readable}, {"/proc", readable},
+		{"/dev", landlock.Device},
+		{"/dev/shm", translate(scope.R | scope.W | scope.D)},
+		{l.scratch, translate(scope.All)},
+	}
+	if l.listable {
+		grants = append(grants, grant{"/", landlock.List})
+	}
+	for _, p := range systemTrees {
+		grants = append(grants, grant{p, translate(scope.R | scope.X)})
+	}
+	for _, a := range l.areas {
+		grants = append(grants, grant{a.path, translate(a.cap)})
+	}
+	var rules []landlock.Rule
+	defer func() {
+		for _, r := range rules {
+			unix.Close(r.FD)
+		}
+	}()
+	for _, g := range grants {
+		fd, err := unix.Open(g.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.ENOENT) {
+			continue // nothing there to grant
+		}
+		if err != nil {
+			return nil, fmt.Errorf("landlock: open %s: %w", g.path, err)
+		}
+		rules = append(rules, landlock.Rule{FD: fd, Access: g.access})
+	}
+	return landlock.Build(abi, rules, scoped)
+}
+
+// dropBounding empties the calling thread's bounding set, so that nothing it
+// starts can ever hold a capability. The Worker's other threads start nothing.
+func dropBounding() error {
+	for c := 0; c <= lastCapability(); c++ {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
+			return fmt.Errorf("drop bounding capability %d: %w", c, err)
+		}
+	}
+	return nil
+}
+
+func lastCapability() int {
+	text, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	if err == nil {
+		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			return n
+		}
+	}
+	return unix.CAP_LAST_CAP
+}
+
+func clearCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := allThreads(unix.SYS_CAPSET, ptr(&header), ptr(&none[0]), 0); err != nil {
+		return fmt.Errorf("drop capabilities: %w", err)
+	}
+	runtime.KeepAlive(&header)
+	runtime.KeepAlive(&none)
+	return nil
+}
+
+// allThreads runs one system call on every thread of the process.
+func allThreads(nr, a1, a2, a3 uintptr) error {
+	_, _, errno := syscall.AllThreadsSyscall6(nr, a1, a2, a3, 0, 0, 0)
+	switch errno {
+	case 0:
+		return nil
+	case unix.ENOTSUP:
+		return errors.New("this program was built with cgo, which cannot confine all its threads: build it with CGO_ENABLED=0")
+	}
+	return errno
+}
+
+func ptr[T any](v *T) uintptr { return uintptr(unsafe.Pointer(v)) }
