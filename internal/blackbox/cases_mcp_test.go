@@ -56,7 +56,7 @@ func TestCasesMCP(t *testing.T) {
 			t.Errorf("%v after %v", status, time.Since(began))
 		}
 		b.c.tool("agent_status", args{"task_id": id, "cancel": true})
-		if status, _ := b.c.tool("agent_status", args{"task_id": id, "wait_seconds": 25}); status["status"] != "cancelled" {
+		if status, _ := b.c.end(id); status["status"] != "cancelled" {
 			t.Errorf("%v", status)
 		}
 	})
@@ -99,7 +99,7 @@ func TestCasesMCP(t *testing.T) {
 			}
 		}
 		for name, id := range ids {
-			if status, _ := b.c.tool("agent_status", args{"task_id": id, "wait_seconds": 25}); status["status"] != "completed" {
+			if status, _ := b.c.end(id); status["status"] != "completed" {
 				t.Errorf("%s: %v", name, status)
 			}
 		}

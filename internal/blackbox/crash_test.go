@@ -95,13 +95,7 @@ func TestCancel(t *testing.T) {
 	ticket, _ := c.tool("agent_run", map[string]any{"request": "wait"})
 	h.await("begun")
 	c.tool("agent_status", map[string]any{"task_id": ticket["task_id"], "cancel": true})
-	var status map[string]any
-	for range 10 {
-		status, _ = c.tool("agent_status", map[string]any{"task_id": ticket["task_id"], "wait_seconds": 5})
-		if status["status"] == "cancelled" {
-			break
-		}
-	}
+	status, _ := c.end(ticket["task_id"])
 	if status["status"] != "cancelled" {
 		t.Errorf("%v", status)
 	}

@@ -294,6 +294,12 @@ func (c *client) job(request string) (map[string]any, string) {
 	if id == "" {
 		c.t.Fatalf("agent_run: %v\n%s", ticket, text)
 	}
+	return c.end(id)
+}
+
+// end waits until a job has ended: a wait returns at every change of state.
+func (c *client) end(id any) (map[string]any, string) {
+	c.t.Helper()
 	for range 20 {
 		status, text := c.tool("agent_status", map[string]any{"task_id": id, "wait_seconds": 25})
 		switch status["status"] {

@@ -31,13 +31,7 @@ func TestTwoServersOneWorkspace(t *testing.T) {
 	}
 	h.write("go", "")
 	for server, id := range map[*client]any{first: a["task_id"], second: b["task_id"]} {
-		var status map[string]any
-		for range 10 {
-			status, _ = server.tool("agent_status", map[string]any{"task_id": id, "wait_seconds": 10})
-			if status["status"] == "completed" {
-				break
-			}
-		}
+		status, _ := server.end(id)
 		if status["status"] != "completed" {
 			t.Fatalf("%v", status)
 		}
