@@ -12,33 +12,37 @@ import (
 	"sunaba/scope"
 )
 
-// decisions measures scope and audit against what any file tool does anyway.
+// deep is a path at depth 8 that the rules of manyRules know the way to.
+const deep = "/p/d1/e1/a/b/c/d/x.go"
+
+// decisions measures scope against a scan of all rules, and the audit against a
+// plain write.
 func (s *stage) decisions(context.Context) ([]figure, error) {
 	const rounds, times = 15, 1000
 	var out []figure
-	missing := filepath.Join(s.dir, "project", "a", "b", "c.go")
-	lstat := func() error {
-		if _, err := os.Lstat(missing); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
 	for _, n := range []int{10, 1000, 100_000} {
-		rules, err := manyRules(n)
+		allow, deny := manyRules(n)
+		rules, err := scope.New(allow, deny)
 		if err != nil {
 			return nil, err
 		}
 		decide := func() error {
-			if rules.CapabilityAt("/p/d1/e1/elsewhere/x.go") == 0 {
-				return errors.New("the path is not allowed")
+			if rules.PermissionAt(deep) != scope.Write {
+				return errors.New("the index decides wrongly")
 			}
 			return nil
 		}
-		ours, floor, err := inTurns(rounds, each(times, decide), each(times, lstat))
+		linear := func() error {
+			if scan(allow, deny, deep) != scope.Write {
+				return errors.New("the scan decides wrongly")
+			}
+			return nil
+		}
+		ours, floor, err := inTurns(rounds, each(times, decide), each(max(1, 50*times/n), linear))
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, figure{fmt.Sprintf("one decision of %d rules", n), ours, floor, "one lstat", ""})
+		out = append(out, figure{fmt.Sprintf("one decision of %d rules", n), ours, floor, "a scan of all rules", "ours <= 300 ns"})
 	}
 
 	file, err := os.OpenFile(filepath.Join(s.dir, "floor"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -59,16 +63,36 @@ func (s *stage) decisions(context.Context) ([]figure, error) {
 }
 
 // manyRules are n rules as a large project might have them.
-func manyRules(n int) (*scope.Scope, error) {
-	allow := []scope.Rule{
+func manyRules(n int) (allow, deny []scope.Rule) {
+	allow = []scope.Rule{
 		{Target: "/p", Permission: scope.Write, Recursive: true},
 		{Target: "/q", Permission: scope.Read, Recursive: true},
 	}
-	var deny []scope.Rule
 	for i := range n - len(allow) {
 		deny = append(deny, scope.Rule{
 			Target: fmt.Sprintf("/p/d%d/e%d/f%d", i%97, i%1009, i), Permission: scope.Read, Recursive: true,
 		})
 	}
-	return scope.New(allow, deny)
+	return allow, deny
+}
+
+// scan decides as the document reads: the highest allow, capped by the lowest
+// deny.
+func scan(allow, deny []scope.Rule, path string) scope.Permission {
+	covers := func(r scope.Rule) bool {
+		rest, beneath := strings.CutPrefix(path, r.Target)
+		return beneath && (rest == "" || rest[0] == '/' && (r.Recursive || !strings.Contains(rest[1:], "/")))
+	}
+	best := scope.None
+	for _, r := range allow {
+		if covers(r) {
+			best = max(best, r.Permission)
+		}
+	}
+	for _, r := range deny {
+		if covers(r) {
+			best = min(best, r.Permission-1)
+		}
+	}
+	return best
 }
