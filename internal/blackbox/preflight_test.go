@@ -31,3 +31,17 @@ func TestNoNamespaces(t *testing.T) {
 		t.Errorf("the refusal does not name what is missing:\n%s", text)
 	}
 }
+
+// TestNoWordMakesAWorker: the Worker is recognised by what it inherits; the
+// word is a path of a configuration like any other (trap 18 of the design).
+func TestNoWordMakesAWorker(t *testing.T) {
+	h := newHouse(t, "")
+	if code, out, errs := h.agent("worker"); code != 2 || out != "" || !strings.Contains(errs, "config.unreadable") {
+		t.Errorf("agent-mcp worker: exit %d\n%s%s", code, out, errs)
+	}
+	h.apply()
+	h.write(h.dir+"/worker", h.read(h.config))
+	if code, _, errs := h.agent("apply", "--yes", "worker"); code != 0 { // the twin: it is a configuration
+		t.Errorf("apply worker: exit %d\n%s", code, errs)
+	}
+}
