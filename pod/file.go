@@ -77,13 +77,7 @@ func (s *FileStore) Close() error {
 
 // Append implements Store. It returns after the messages have reached the disk.
 func (s *FileStore) Append(ctx context.Context, id SessionID, messages ...Message) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if !id.valid() {
-		return unknownSession("append", id)
-	}
-	line, err := encode(id, messages)
+	line, err := encode(ctx, id, messages)
 	if err != nil {
 		return err
 	}

@@ -19,13 +19,7 @@ var _ Store = (*MemoryStore)(nil)
 
 // Append implements Store.
 func (s *MemoryStore) Append(ctx context.Context, id SessionID, messages ...Message) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if !id.valid() {
-		return unknownSession("append", id)
-	}
-	line, err := encode(id, messages)
+	line, err := encode(ctx, id, messages)
 	if err != nil {
 		return err
 	}

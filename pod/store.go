@@ -53,9 +53,15 @@ type record struct {
 
 const recordVersion = 1
 
-// encode returns messages as one line with its line feed. Text that is not
-// valid UTF-8 is kept with replacement characters.
-func encode(id SessionID, messages []Message) ([]byte, error) {
+// encode checks what every Append checks, and returns messages as one line with
+// its line feed. Text that is not valid UTF-8 is kept with replacement characters.
+func encode(ctx context.Context, id SessionID, messages []Message) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !id.valid() {
+		return nil, unknownSession("append", id)
+	}
 	line, err := json.Marshal(record{recordVersion, messages})
 	if err != nil {
 		return nil, fault.Wrap(err, fault.PodStore, "append", "session", string(id), "case", "write")

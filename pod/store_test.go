@@ -177,7 +177,7 @@ func TestFileCutAtEveryByte(t *testing.T) {
 		ends := []int{0}
 		var data []byte
 		for _, b := range batches {
-			line, err := encode("s", b)
+			line, err := encode(t.Context(), "s", b)
 			if err != nil {
 				rt.Fatal(err)
 			}
