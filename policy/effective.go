@@ -6,6 +6,7 @@
 package policy
 
 import (
+	"net/netip"
 	"time"
 
 	"sunaba/scope"
@@ -106,10 +107,14 @@ type Network struct {
 	UnixSockets string     `json:"unix_sockets"` // none | own
 }
 
-// Endpoint is one permitted host and port.
+// Endpoint is one permitted host and port (S1-171, S1-172). What it resolved to
+// is pinned at each start and is no part of the applied comparison (C-90).
 type Endpoint struct {
-	Host string `json:"host,omitempty"`
-	Port int    `json:"port"`
+	Host      string       `json:"host,omitempty"` // as configured, a name or an address; "" in mode local
+	Port      int          `json:"port"`
+	Addresses []netip.Addr `json:"addresses,omitempty"` // what the broker may dial, in this order; none: the endpoint is closed
+	Closed    string       `json:"closed,omitempty"`    // why it is closed: a locale key suffix; "" when it is open
+	Source    string       `json:"source,omitempty"`    // file:line of the setting
 }
 
 // Resources are the limits of one Task (S1-176..183).

@@ -7,6 +7,7 @@ package sandbox
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"time"
 
@@ -91,6 +92,19 @@ type Options struct {
 	Config       []byte       // JSON handed to the Handler's builder as it is
 	Placeholders Placeholders // nil: a policy that needs one is refused
 	Cgroups      Cgroups      // nil: none are made
+	// Notify is told of what the network let through and what it refused. It is
+	// called from several goroutines and must not block. nil: nobody is told.
+	Notify func(Notice)
+}
+
+// Notice is one connection that was made, or one attempt that was refused.
+type Notice struct {
+	Allowed  bool
+	Protocol string // tcp, or the family and type of a socket that was refused
+	Host     string // as configured; "" where only the address is known
+	Address  netip.AddrPort
+	// Reported: only the Worker saw it.
+	Reported bool
 }
 
 // Cgroups journals control groups before they are made.
