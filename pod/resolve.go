@@ -5,12 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"sunaba/fault"
+	"sunaba/internal/pattern"
 	"sunaba/scope"
 )
 
@@ -198,7 +198,7 @@ func (r *resolver) covers(s *scope.Scope, pwd, dir string) {
 // maxTarget bounds a path in a manifest, in bytes; the tools take none beyond.
 const maxTarget = 32 << 10
 
-var variable = regexp.MustCompile(`\$[A-Za-z_{(]`)
+var variable = pattern.Lazy(`\$[A-Za-z_{(]`)
 
 // unusable says why path cannot be what was meant, as a Reason; "" it can.
 func unusable(path string) string {
@@ -211,7 +211,7 @@ func unusable(path string) string {
 		return "nul"
 	case path == "~" || strings.HasPrefix(path, "~/"):
 		return "tilde"
-	case variable.MatchString(path):
+	case variable().MatchString(path):
 		return "variable"
 	case strings.ContainsAny(path, "*?"):
 		return "pattern"

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"regexp"
 
 	"sunaba/fault"
+	"sunaba/internal/pattern"
 	"sunaba/scopedfs"
 	"sunaba/tool"
 )
@@ -70,15 +70,15 @@ func (t renamed) Call(ctx context.Context, args json.RawMessage) tool.Result {
 
 // names finds the names of the tools a hint may speak of, but not as parts of
 // paths or longer words.
-var names = regexp.MustCompile(`(^|[^\w./\\-])(read_file|write_file|edit_file|find_files|search_file)($|[^\w./\\-]|\.$|\. )`)
+var names = pattern.Lazy(`(^|[^\w./\\-])(read_file|write_file|edit_file|find_files|search_file)($|[^\w./\\-]|\.$|\. )`)
 
 // inPod are texts in which hints name the tools as a Pod does.
 type inPod struct{ tool.Texts }
 
 func (t inPod) Fault(code fault.Code, args fault.Args) (message, hint string) {
 	message, hint = t.Texts.Fault(code, args)
-	return message, names.ReplaceAllStringFunc(hint, func(found string) string {
-		parts := names.FindStringSubmatch(found)
+	return message, names().ReplaceAllStringFunc(hint, func(found string) string {
+		parts := names().FindStringSubmatch(found)
 		for _, m := range made {
 			if m.from == parts[2] {
 				return parts[1] + m.name + parts[3]

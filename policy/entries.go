@@ -4,19 +4,19 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"sunaba/fault"
+	"sunaba/internal/pattern"
 	"sunaba/scope"
 )
 
 var (
-	aliasForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
+	aliasForm = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
 
 	// versionTail is what distributions append to a program's name.
-	versionTail = regexp.MustCompile(`[-.0-9]+$`)
+	versionTail = pattern.Lazy(`[-.0-9]+$`)
 )
 
 // shells are the names that make an executable a shell (PRC-06, C-24).
@@ -38,7 +38,7 @@ var runners = []string{
 func (r *resolver) entries() {
 	aliases := map[string]string{}
 	for _, in := range r.in.Entries {
-		if !aliasForm.MatchString(in.Alias) {
+		if !aliasForm().MatchString(in.Alias) {
 			r.problem(fault.PolicyEntry, "entry_alias", in.Source, "alias", in.Alias)
 		} else if first, dup := aliases[in.Alias]; dup {
 			r.problem(fault.PolicyEntry, "entry_twice", in.Source, "alias", in.Alias, "first", first)
@@ -139,7 +139,7 @@ func isShell(path string) bool { return slices.Contains(shells, plainName(path))
 // plainName is the name of a program without directory, extension and version.
 func plainName(path string) string {
 	name := strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".exe")
-	return versionTail.ReplaceAllString(name, "")
+	return versionTail().ReplaceAllString(name, "")
 }
 
 func isDirectory(path string) bool {

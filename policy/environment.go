@@ -1,12 +1,13 @@
 package policy
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"sunaba/internal/pattern"
 )
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // codeLoading are variables that make a program run code of someone's choice
 // at its start, or that change how it is loaded (SD-21).
@@ -32,7 +33,7 @@ func judgeVariable(v Variable) string {
 	words := strings.Split(name, "_")
 	isWord := func(w string) bool { return slices.Contains(words, w) }
 	switch {
-	case !variableName.MatchString(v.Name):
+	case !variableName().MatchString(v.Name):
 		return "environment_name"
 	case strings.ContainsRune(v.Value, 0):
 		return "environment_value"

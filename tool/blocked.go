@@ -3,10 +3,10 @@ package tool
 import (
 	"errors"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"sunaba/fault"
+	"sunaba/internal/pattern"
 	"sunaba/policy"
 	"sunaba/sandbox"
 	"sunaba/scope"
@@ -17,10 +17,10 @@ const blockedTail = 8 << 10
 
 // What programs print when the system says no, in the language they run in.
 var (
-	refusals = regexp.MustCompile(`(?i)permission denied|read-only file system|operation not permitted|no such file or directory|(?:directory )?nonexistent`)
-	offline  = regexp.MustCompile(`(?i)network is (?:unreachable|down)|could not resolve|couldn't resolve|name resolution|no such host|name or service not known`)
-	removal  = regexp.MustCompile(`(?i)remov|unlink|delet|renam|\bmov`)
-	quotes   = regexp.MustCompile("'([^']+)'|‘([^’]+)’|\"([^\"]+)\"|`([^'`]+)['`]")
+	refusals = pattern.Lazy(`(?i)permission denied|read-only file system|operation not permitted|no such file or directory|(?:directory )?nonexistent`)
+	offline  = pattern.Lazy(`(?i)network is (?:unreachable|down)|could not resolve|couldn't resolve|name resolution|no such host|name or service not known`)
+	removal  = pattern.Lazy(`(?i)remov|unlink|delet|renam|\bmov`)
+	quotes   = pattern.Lazy("'([^']+)'|‘([^’]+)’|\"([^\"]+)\"|`([^'`]+)['`]")
 )
 
 // blocked finds out what the sandbox refused to a command that failed, so that
@@ -32,10 +32,10 @@ func (e *Env) blocked(c sandbox.Capture, dir string) (operation, path string) {
 	end = end[max(0, len(end)-blockedTail):]
 	for line := range strings.Lines(string(end)) {
 		line = strings.TrimRight(line, "\r\n")
-		if offline.MatchString(line) && e.Policy.Network.Mode != "restricted" {
+		if offline().MatchString(line) && e.Policy.Network.Mode != "restricted" {
 			return "network", ""
 		}
-		at := refusals.FindStringIndex(line)
+		at := refusals().FindStringIndex(line)
 		if at == nil {
 			continue
 		}
@@ -45,7 +45,7 @@ func (e *Env) blocked(c sandbox.Capture, dir string) (operation, path string) {
 				named = filepath.Join(dir, named)
 			}
 			named = filepath.Clean(named)
-			if operation := e.lacks(named, said, removal.MatchString(line)); operation != "" {
+			if operation := e.lacks(named, said, removal().MatchString(line)); operation != "" {
 				return operation, named
 			}
 		}
@@ -57,7 +57,7 @@ func (e *Env) blocked(c sandbox.Capture, dir string) (operation, path string) {
 // in quotes, else the last word before the system's own words.
 func namedPaths(line, before string) []string {
 	var named []string
-	for _, m := range quotes.FindAllStringSubmatch(line, -1) {
+	for _, m := range quotes().FindAllStringSubmatch(line, -1) {
 		named = append(named, m[1]+m[2]+m[3]+m[4]) // exactly one is not empty
 	}
 	if named != nil {

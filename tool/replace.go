@@ -3,11 +3,11 @@ package tool
 import (
 	"bytes"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"sunaba/fault"
+	"sunaba/internal/pattern"
 )
 
 const (
@@ -129,7 +129,7 @@ func notUnique(text []byte, found []span, a editArgs) error {
 	return fault.New(fault.FSNotUnique, EditFile, "path", a.Path, "count", count, "lines", strings.Join(lines, ", "))
 }
 
-var numbered = regexp.MustCompile(`(?m)^[ ]*\d+\t`)
+var numbered = pattern.Lazy(`(?m)^[ ]*\d+\t`)
 
 // noMatch looks for what was probably meant, so that the model can mend its
 // call instead of repeating it.
@@ -137,7 +137,7 @@ func noMatch(text []byte, a editArgs) error {
 	refuse := func(reason string, at int) error {
 		return fault.New(fault.FSNoMatch, EditFile, "path", a.Path, Case, reason, "line", strconv.Itoa(lineAt(text, at)))
 	}
-	if bare := numbered.ReplaceAllString(a.Old, ""); bare != a.Old && bare != "" {
+	if bare := numbered().ReplaceAllString(a.Old, ""); bare != a.Old && bare != "" {
 		if f := find(text, bare, 1); len(f) > 0 {
 			return refuse("numbers", f[0].start)
 		}

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"sunaba/fault"
+	"sunaba/internal/pattern"
 	"sunaba/sandbox"
 )
 
@@ -233,7 +233,7 @@ func lastLines(b []byte, n, size int) []byte {
 
 // prompt is what the end of an output looks like when a program waits for an
 // answer that nobody can give.
-var prompt = regexp.MustCompile(`(?i)(\[y/n\]|\(y/n\)|\(yes/no\)|password|passphrase|continue|proceed|press [a-z ]+)[^\n]{0,20}$|[?:>] ?$`)
+var prompt = pattern.Lazy(`(?i)(\[y/n\]|\(y/n\)|\(yes/no\)|password|passphrase|continue|proceed|press [a-z ]+)[^\n]{0,20}$|[?:>] ?$`)
 
 // asksBack reports whether the output ends like a question, or tells that no
 // terminal was there.
@@ -246,5 +246,5 @@ func asksBack(c sandbox.Capture) bool {
 	if len(end) == 0 {
 		return false
 	}
-	return prompt.Match(end) || strings.Contains(string(end), "/dev/tty")
+	return prompt().Match(end) || strings.Contains(string(end), "/dev/tty")
 }

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"regexp"
 	"strings"
 
+	"sunaba/internal/pattern"
 	"sunaba/tool"
 )
 
@@ -14,10 +14,10 @@ import (
 // whole reply is nothing but calls of known tools with valid arguments; JSON
 // inside prose is an example or a quotation and is never executed (LLM-006).
 var (
-	tagged    = regexp.MustCompile(`(?s)^\s*<tool_call>\s*(.*?)\s*</tool_call>`)
-	fenced    = regexp.MustCompile("(?s)^```(?:json|tool_call|tool_code)?[ \t]*\r?\n(.*)\n```$")
-	function  = regexp.MustCompile(`(?s)^<function=([A-Za-z0-9_]+)>\s*(.*?)\s*</function>$`)
-	parameter = regexp.MustCompile(`(?s)^\s*<parameter=([A-Za-z0-9_]+)>\r?\n?(.*?)\r?\n?</parameter>`)
+	tagged    = pattern.Lazy(`(?s)^\s*<tool_call>\s*(.*?)\s*</tool_call>`)
+	fenced    = pattern.Lazy("(?s)^```(?:json|tool_call|tool_code)?[ \t]*\r?\n(.*)\n```$")
+	function  = pattern.Lazy(`(?s)^<function=([A-Za-z0-9_]+)>\s*(.*?)\s*</function>$`)
+	parameter = pattern.Lazy(`(?s)^\s*<parameter=([A-Za-z0-9_]+)>\r?\n?(.*?)\r?\n?</parameter>`)
 )
 
 // fromText returns the calls a reply without calls consists of. attempt says
@@ -41,7 +41,7 @@ func (s specs) fromText(content string) (calls []ToolCall, attempt bool) {
 func written(content string) (calls []ToolCall, attempt bool) {
 	if strings.HasPrefix(content, "<tool_call>") {
 		for content != "" {
-			m := tagged.FindStringSubmatch(content)
+			m := tagged().FindStringSubmatch(content)
 			if m == nil {
 				return nil, true
 			}
@@ -60,7 +60,7 @@ func written(content string) (calls []ToolCall, attempt bool) {
 	if calls := fromXML(content); calls != nil {
 		return calls, true
 	}
-	if m := fenced.FindStringSubmatch(content); m != nil {
+	if m := fenced().FindStringSubmatch(content); m != nil {
 		content = m[1]
 	}
 	calls = fromJSON(content)
@@ -125,13 +125,13 @@ func oneCall(raw json.RawMessage) (ToolCall, bool) {
 
 // fromXML reads one call in the form of named parameters; all are strings.
 func fromXML(text string) []ToolCall {
-	m := function.FindStringSubmatch(text)
+	m := function().FindStringSubmatch(text)
 	if m == nil {
 		return nil
 	}
 	arguments := map[string]string{}
 	for rest := m[2]; strings.TrimSpace(rest) != ""; {
-		p := parameter.FindStringSubmatch(rest)
+		p := parameter().FindStringSubmatch(rest)
 		if p == nil {
 			return nil
 		}

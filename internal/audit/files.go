@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"sunaba/fault"
+	"sunaba/internal/pattern"
 )
 
 // What is kept of each kind of diagnostic log. Audit files are kept always:
@@ -57,7 +57,7 @@ func diagnostic(dir, kind, ext string, start time.Time) (*os.File, error) {
 }
 
 // ours matches the names this package gives to diagnostic logs.
-var ours = regexp.MustCompile(`^(llm|tokens|app)-\d{8}T\d{6}\.\d{3}Z-\d+\.(jsonl|log)$`)
+var ours = pattern.Lazy(`^(llm|tokens|app)-\d{8}T\d{6}\.\d{3}Z-\d+\.(jsonl|log)$`)
 
 // prune deletes the longest untouched files of one diagnostic kind until at
 // most files of them with at most total bytes are left. It goes by the time
@@ -70,7 +70,7 @@ func prune(dir, kind string, files int, total int64) {
 	}
 	var infos []fs.FileInfo
 	for _, e := range entries {
-		m := ours.FindStringSubmatch(e.Name())
+		m := ours().FindStringSubmatch(e.Name())
 		if m == nil || m[1] != kind {
 			continue
 		}

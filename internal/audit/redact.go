@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"sunaba/internal/pattern"
 )
 
 // removed stands where a secret stood.
@@ -20,42 +22,42 @@ const minSecret = 4
 // \b alone "\nghp_" is one word. It is a group, kept in a replacement.
 const edge = `(\b|\\[bfnrt]|\\u[0-9A-Fa-f]{4})`
 
-// pattern is a form in which credentials travel, whoever owns them.
-type pattern struct {
+// credential is a form in which credentials travel, whoever owns them.
+type credential struct {
 	words []string // lower case: a text with none of them need not be searched (the search is slow)
-	form  *regexp.Regexp
+	form  func() *regexp.Regexp
 	keep  string // what replaces a match
 }
 
-var patterns = []pattern{
+var credentials = []credential{
 	{
 		[]string{"-----begin"},
-		regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z)`),
+		pattern.Lazy(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z)`),
 		removed,
 	},
 	{
 		[]string{"authorization"},
-		regexp.MustCompile(`(?i)(authorization\\*["']?\s*[:=]\s*\\*["']?(?:(?:bearer|basic|digest|negotiate|token)\s+)?)[^\s"'\\,;]+`),
+		pattern.Lazy(`(?i)(authorization\\*["']?\s*[:=]\s*\\*["']?(?:(?:bearer|basic|digest|negotiate|token)\s+)?)[^\s"'\\,;]+`),
 		"${1}" + removed,
 	},
 	{
 		[]string{"bearer"},
-		regexp.MustCompile(`(?i)` + edge + `(bearer\s+)[a-z0-9._~+/=-]{6,}`),
+		pattern.Lazy(`(?i)` + edge + `(bearer\s+)[a-z0-9._~+/=-]{6,}`),
 		"${1}${2}" + removed,
 	},
 	{
 		[]string{"://"},
-		regexp.MustCompile(`(\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/:@"']*:[^\s/@"']+@`),
+		pattern.Lazy(`(\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/:@"']*:[^\s/@"']+@`),
 		"${1}" + removed + "@",
 	},
 	{
 		[]string{"password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "private_key"},
-		regexp.MustCompile(edge + `((?:[A-Z0-9]+_)*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)(?:_[A-Z0-9]+)*\\*["']?\s*[:=]\s*\\*["']?)[^\s"'\\,;]{4,}`),
+		pattern.Lazy(edge + `((?:[A-Z0-9]+_)*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)(?:_[A-Z0-9]+)*\\*["']?\s*[:=]\s*\\*["']?)[^\s"'\\,;]{4,}`),
 		"${1}${2}" + removed,
 	},
 	{
 		[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xox", "akia"},
-		regexp.MustCompile(edge + `(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16})`),
+		pattern.Lazy(edge + `(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16})`),
 		"${1}" + removed,
 	},
 }
@@ -100,9 +102,9 @@ func (r *Redactor) Redact(text string) string {
 		}
 	}
 	lower := strings.ToLower(text)
-	for _, p := range patterns {
+	for _, p := range credentials {
 		if slices.ContainsFunc(p.words, func(w string) bool { return strings.Contains(lower, w) }) {
-			text = p.form.ReplaceAllString(text, p.keep)
+			text = p.form().ReplaceAllString(text, p.keep)
 		}
 	}
 	return text

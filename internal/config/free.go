@@ -44,11 +44,11 @@ func (c cursor) freeValue() any {
 		return t == "true"
 	case t == "", t == "null", t == "~":
 		return nil
-	case integerForm.MatchString(t):
+	case integerForm().MatchString(t):
 		if n, err := strconv.ParseInt(t, 10, 64); err == nil {
 			return n
 		}
-	case decimalForm.MatchString(t):
+	case decimalForm().MatchString(t):
 		if n, err := strconv.ParseFloat(t, 64); err == nil && !math.IsInf(n, 0) {
 			return n
 		}

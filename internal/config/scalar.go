@@ -2,22 +2,23 @@ package config
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"sunaba/internal/pattern"
 )
 
 // The written forms that are read as numbers; everything else that merely
 // looks like one is refused instead of guessed.
 var (
-	integerForm = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	decimalForm = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
-	sizeForm    = regexp.MustCompile(`^(0|[1-9][0-9]*)(KiB|MiB|GiB)?$`)
+	integerForm = pattern.Lazy(`^-?(0|[1-9][0-9]*)$`)
+	decimalForm = pattern.Lazy(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+	sizeForm    = pattern.Lazy(`^(0|[1-9][0-9]*)(KiB|MiB|GiB)?$`)
 
 	// What one YAML reader or another takes for a number or a date: octal,
 	// hexadecimal, underscores, exponents, base 60, infinities.
-	numberLike = regexp.MustCompile(`^[-+]?(\.?[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|0[xob][0-9a-fA-F_]+|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?|\.(inf|Inf|INF))$|^\.(nan|NaN|NAN)$|^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?$`)
+	numberLike = pattern.Lazy(`^[-+]?(\.?[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|0[xob][0-9a-fA-F_]+|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?|\.(inf|Inf|INF))$|^\.(nan|NaN|NAN)$|^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?$`)
 )
 
 // ambiguous reports whether a plain scalar is a boolean, a null or a number to
@@ -27,11 +28,11 @@ func ambiguous(text string) bool {
 	case "", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n":
 		return true
 	}
-	return numberLike.MatchString(text)
+	return numberLike().MatchString(text)
 }
 
 func parseSize(text string) (int64, bool) {
-	m := sizeForm.FindStringSubmatch(text)
+	m := sizeForm().FindStringSubmatch(text)
 	if m == nil {
 		return 0, false
 	}

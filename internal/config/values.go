@@ -100,9 +100,9 @@ func (c cursor) integer(def, low, high int64) int64 {
 	if t, ok := c.scalar(); ok {
 		n, err := strconv.ParseInt(t, 10, 64)
 		switch {
-		case !c.node.plain || !numberLike.MatchString(t):
+		case !c.node.plain || !numberLike().MatchString(t):
 			c.problem(fault.ConfigType, "want_integer", "value", t)
-		case !integerForm.MatchString(t) || err != nil:
+		case !integerForm().MatchString(t) || err != nil:
 			c.problem(fault.ConfigType, "plain_integer", "value", t)
 		case n < low || n > high:
 			c.outOfRange(strconv.FormatInt(low, 10), strconv.FormatInt(high, 10), t)
@@ -127,9 +127,9 @@ func (c cursor) number(def, low, high float64) float64 {
 	if t, ok := c.scalar(); ok {
 		n, err := strconv.ParseFloat(t, 64)
 		switch {
-		case !c.node.plain || !numberLike.MatchString(t):
+		case !c.node.plain || !numberLike().MatchString(t):
 			c.problem(fault.ConfigType, "want_number", "value", t)
-		case !decimalForm.MatchString(t) || err != nil:
+		case !decimalForm().MatchString(t) || err != nil:
 			c.problem(fault.ConfigType, "plain_number", "value", t)
 		case n < low || n > high:
 			c.outOfRange(formatNumber(low), formatNumber(high), t)
@@ -167,7 +167,7 @@ func (c cursor) duration(def, low, high time.Duration) time.Duration {
 	if t, ok := c.scalar(); ok {
 		d, err := time.ParseDuration(t)
 		switch {
-		case err != nil || integerForm.MatchString(t) && t != "0":
+		case err != nil || integerForm().MatchString(t) && t != "0":
 			c.problem(fault.ConfigType, "want_duration", "value", t)
 		case d < low || d > high:
 			c.outOfRange(formatDuration(low), formatDuration(high), t)

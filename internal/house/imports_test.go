@@ -14,7 +14,8 @@ import (
 // what stands on an earlier line; * matches one path element. A new package
 // needs a place here.
 const layers = `
-fault internal/screen internal/gitignore internal/spelling internal/suggest
+fault internal/pattern
+internal/screen internal/gitignore internal/spelling internal/suggest
 scope
 policy
 sandbox/internal/*

@@ -108,6 +108,8 @@ func bannedUses(t *tree) []string {
 				found = append(found, t.at(n)+" asks for the system; use a file of that system")
 			case name == "os.Exit" && !strings.HasPrefix(f.path, "cmd/"):
 				found = append(found, t.at(n)+" exits outside of main")
+			case name == "regexp.MustCompile" && f.dir() != "internal/pattern":
+				found = append(found, t.at(n)+" compiles a pattern; use pattern.Lazy")
 			}
 		})
 	}
@@ -150,10 +152,11 @@ func TestEveryGoFileIsFormatted(t *testing.T) {
 
 func TestBannedUses(t *testing.T) {
 	code := "package a\nvar x = runtime.GOOS\nfunc f() { os.Exit(1) }"
-	hold(t, bannedUses, map[string]string{"a/a.go": code, "a/a_linux.go": code, "a/a_test.go": code, "cmd/a/main.go": code, "a/a_linux_amd64.go": "package a\nvar y = runtime.GOOS"},
+	hold(t, bannedUses, map[string]string{"b.go": "package b\nvar x = regexp.MustCompile(``)", "a/a.go": code, "a/a_linux.go": code, "a/a_test.go": code, "cmd/a/main.go": code, "a/a_linux_amd64.go": "package a\nvar y = runtime.GOOS"},
 		"a/a.go:2 asks for the system; use a file of that system",
 		"a/a.go:3 exits outside of main",
 		"a/a_linux.go:3 exits outside of main",
+		"b.go:2 compiles a pattern; use pattern.Lazy",
 		"cmd/a/main.go:2 asks for the system; use a file of that system",
 	)
 }

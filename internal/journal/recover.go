@@ -6,16 +6,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"sunaba/internal/pattern"
 )
 
 // runName is the form of the names OpenRun gives: nothing else in state/run is
 // ours to remove.
-var runName = regexp.MustCompile(`^\d{8}T\d{6}\.\d{3}Z-\d+$`)
+var runName = pattern.Lazy(`^\d{8}T\d{6}\.\d{3}Z-\d+$`)
 
 // Report is what a Recover did.
 type Report struct {
@@ -50,7 +51,7 @@ func Recover(stateDir string, undo func(Entry) error) (Report, error) {
 	}
 	var failures []error
 	for _, e := range entries {
-		if !e.IsDir() || !runName.MatchString(e.Name()) {
+		if !e.IsDir() || !runName().MatchString(e.Name()) {
 			continue
 		}
 		if err := recoverRun(filepath.Join(runs, e.Name()), undo, &report); err != nil {

@@ -78,7 +78,7 @@ func TestRunDirectoryIsPrivate(t *testing.T) {
 			t.Errorf("%s: %v %v, want %v", path, info, err, want)
 		}
 	}
-	if name := filepath.Base(r.Dir()); !runName.MatchString(name) || !strings.HasPrefix(name, "20261201T020304.005Z-") {
+	if name := filepath.Base(r.Dir()); !runName().MatchString(name) || !strings.HasPrefix(name, "20261201T020304.005Z-") {
 		t.Errorf("name %s", name)
 	}
 }

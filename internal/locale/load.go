@@ -8,12 +8,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"sunaba/fault"
+	"sunaba/internal/pattern"
 )
 
 //go:embed locales/*.json
@@ -24,7 +24,7 @@ const maxFileBytes = 1 << 20
 
 // identifier is the shape of a BCP 47 tag (I18N-04). It also keeps path
 // characters out of the file name that is made from it.
-var identifier = regexp.MustCompile(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,7}$`)
+var identifier = pattern.Lazy(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,7}$`)
 
 // Load returns the catalogue of language id: the shipped texts, then those of
 // Directories in that order, over English. Errors are of the locale family.
@@ -33,7 +33,7 @@ func Load(id string) (*Catalog, error) { return LoadFrom(id, Directories()...) }
 // LoadFrom is Load with the given directories for the user's files; a later
 // one overrides an earlier one. Directories that do not exist are skipped.
 func LoadFrom(id string, dirs ...string) (*Catalog, error) {
-	if !identifier.MatchString(id) {
+	if !identifier().MatchString(id) {
 		return nil, fault.New(fault.LocaleID, "locale", "id", id)
 	}
 	known, err := loadShipped(Fallback, nil)
@@ -162,7 +162,7 @@ func available(dirs []string) []string {
 	for _, dir := range dirs {
 		entries, _ := os.ReadDir(dir) // a directory that cannot be listed offers nothing
 		for _, e := range entries {
-			if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && identifier.MatchString(id) {
+			if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && identifier().MatchString(id) {
 				ids = append(ids, id)
 			}
 		}

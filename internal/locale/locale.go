@@ -7,18 +7,18 @@
 package locale
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"sunaba/fault"
+	"sunaba/internal/pattern"
 )
 
 // Fallback is the language every other one falls back to (I18N-06, I18N-10).
 const Fallback = "en"
 
 // placeholder is a named placeholder such as {path} (I18N-09).
-var placeholder = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var placeholder = pattern.Lazy(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // Catalog holds the texts of one language. It is immutable and may be shared
 // between goroutines. The nil Catalog answers every key with the key itself.
@@ -88,7 +88,7 @@ func (c *Catalog) lookup(key string) (string, bool) {
 
 // fill replaces in one pass, so that an argument's own braces stay as they are.
 func fill(text string, args fault.Args) string {
-	return placeholder.ReplaceAllStringFunc(text, func(name string) string {
+	return placeholder().ReplaceAllStringFunc(text, func(name string) string {
 		if value, ok := args[name[1:len(name)-1]]; ok {
 			return value
 		}
@@ -99,7 +99,7 @@ func fill(text string, args fault.Args) string {
 // placeholders returns the sorted set of a text's placeholder names.
 func placeholders(text string) []string {
 	var names []string
-	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+	for _, m := range placeholder().FindAllStringSubmatch(text, -1) {
 		names = append(names, m[1])
 	}
 	slices.Sort(names)

@@ -3,12 +3,13 @@ package mcpserver
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sunaba/internal/pattern"
 )
 
 // firstModern is the first protocol version without sessions (MCP-2026-01).
@@ -144,14 +145,14 @@ func encodeReply(id, result json.RawMessage, failure *jsonrpc.Error) []byte {
 // quoted finds what an error text of the SDK shows in quotation marks; ours is
 // what of it comes from the protocol, and not from the request.
 var (
-	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'`)
-	ours   = regexp.MustCompile(`^.(io\.modelcontextprotocol/[A-Za-z]+|\d{4}-\d\d-\d\d|params|ref|notifications|(tools|tasks)/[a-z]+|agent_run|agent_status).$`)
+	quoted = pattern.Lazy(`"(?:[^"\\]|\\.)*"|'[^']*'`)
+	ours   = pattern.Lazy(`^.(io\.modelcontextprotocol/[A-Za-z]+|\d{4}-\d\d-\d\d|params|ref|notifications|(tools|tasks)/[a-z]+|agent_run|agent_status).$`)
 )
 
 // unquoted is text without the quotations that may come from a request.
 func unquoted(text string) string {
-	return quoted.ReplaceAllStringFunc(text, func(q string) string {
-		if ours.MatchString(q) {
+	return quoted().ReplaceAllStringFunc(text, func(q string) string {
+		if ours().MatchString(q) {
 			return q
 		}
 		return "…"

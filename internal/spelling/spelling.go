@@ -5,12 +5,13 @@
 package spelling
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"sunaba/internal/pattern"
 )
 
 // Fold maps the spellings of a path that some case-folding volume takes for one
@@ -55,7 +56,7 @@ func visible(r rune) rune {
 
 // short is what a name of the old 8.3 form looks like that FAT and NTFS keep
 // beside a longer one.
-var short = regexp.MustCompile(`/[^/.]{1,6}~[0-9]{1,6}(\.[^/.]{1,3})?(/|$)`)
+var short = pattern.Lazy(`/[^/.]{1,6}~[0-9]{1,6}(\.[^/.]{1,3})?(/|$)`)
 
 // Shortened returns the directory that holds the first name of path that may be
 // the short one of another entry. What known says of the path to such a name is
@@ -65,7 +66,7 @@ func Shortened(path string, known func(path string) bool) (dir string, ok bool) 
 		return "", false
 	}
 	for from := 0; from < len(path); {
-		at := short.FindStringIndex(path[from:])
+		at := short().FindStringIndex(path[from:])
 		if at == nil {
 			break
 		}
