@@ -35,11 +35,14 @@ func confine(s *setup) (*launcher, error) {
 	return dropRights(s, &l)
 }
 
-// watchSignals receives every signal that can be caught, so that none ends
-// PID 1 (trap 10). They are not ignored: commands would inherit that.
+// watchSignals receives every signal that would end a Go program, so that none
+// ends PID 1 (trap 10). They are not ignored: commands would inherit that. To
+// receive all others as well would be the dearest step of the whole set-up.
 func watchSignals() {
 	c := make(chan os.Signal, 16)
-	signal.Notify(c)
+	signal.Notify(c, unix.SIGHUP, unix.SIGINT, unix.SIGTERM,
+		unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGSTKFLT, unix.SIGSYS,
+		unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV)
 	go func() {
 		for range c { // nothing to do: the broker's socket is the only master
 		}

@@ -331,3 +331,28 @@ func TestNoExecuteTask(t *testing.T) {
 		t.Errorf("the twin outside failed too: %v", err)
 	}
 }
+
+// TestSignalsFromOutside: no signal that a process of the same user outside
+// sends by mistake ends the Worker, but for the two that nothing can catch.
+func TestSignalsFromOutside(t *testing.T) {
+	f := policyOnly(t)
+	f.start()
+	for sig := unix.Signal(1); sig <= 64; sig++ {
+		switch sig {
+		case unix.SIGKILL, unix.SIGSTOP:
+			continue
+		}
+		if err := unix.Kill(f.s.cmd.Process.Pid, sig); err != nil {
+			t.Fatal(err)
+		}
+		if r := f.call("run", order{Argv: []string{"/usr/bin/true"}}); r.Err != "" || r.ExitCode != 0 {
+			t.Fatalf("after signal %d: %+v", sig, r)
+		}
+	}
+	if err := unix.Kill(f.s.cmd.Process.Pid, unix.SIGKILL); err != nil { // the twin
+		t.Fatal(err)
+	}
+	if _, err := f.s.Call(t.Context(), "run", nil); err == nil {
+		t.Error("the Worker lives after SIGKILL")
+	}
+}

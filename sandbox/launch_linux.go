@@ -27,7 +27,8 @@ const drainBound = time.Second
 type launcher struct {
 	resources policy.Resources
 	environ   []string
-	inMemory  []string // the Task's own file systems
+	inMemory  []string      // the Task's own file systems
+	reserved  chan struct{} // closed when the Worker has all its threads
 	orders    chan func()
 	mu        sync.Mutex // one command at a time
 }
@@ -37,7 +38,7 @@ type launcher struct {
 func newLauncher(e *policy.Effective, l *layout) *launcher {
 	la := &launcher{
 		resources: e.Resources, environ: environment(e, l), inMemory: []string{l.scratch, "/dev/shm"},
-		orders: make(chan func()),
+		reserved: make(chan struct{}), orders: make(chan func()),
 	}
 	go func() {
 		runtime.LockOSThread() // never unlocked: what is done to it cannot be taken back
@@ -84,6 +85,7 @@ func environment(e *policy.Effective, l *layout) []string {
 // Run starts c and waits for its end; whatever it started in the background
 // ends with it. The returned error means that it could not be started.
 func (la *launcher) Run(ctx context.Context, c Command) (Outcome, error) {
+	<-la.reserved
 	la.mu.Lock()
 	defer la.mu.Unlock()
 	if err := ctx.Err(); err != nil {

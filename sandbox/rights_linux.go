@@ -3,10 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -72,7 +69,10 @@ func dropRights(s *setup, l *layout) (*launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	reserveThreads()
+	go func() { // while the broker hears that all stands
+		reserveThreads()
+		close(la.reserved)
+	}()
 	return la, nil
 }
 
@@ -141,22 +141,17 @@ func ruleset(abi int, l *layout, translate func(scope.Capability) landlock.Acces
 // dropBounding empties the calling thread's bounding set, so that nothing it
 // starts can ever hold a capability. The Worker's other threads start nothing.
 func dropBounding() error {
-	for c := 0; c <= lastCapability(); c++ {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
-			return fmt.Errorf("drop bounding capability %d: %w", c, err)
+	const most = 64 // bits of a set
+	for c := range uintptr(most) {
+		_, _, errno := unix.RawSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0) // none of them waits
+		switch {
+		case errno == unix.EINVAL && c > unix.CAP_CHECKPOINT_RESTORE:
+			return nil // past the last one of this kernel
+		case errno != 0:
+			return fmt.Errorf("drop bounding capability %d: %w", c, errno)
 		}
 	}
 	return nil
-}
-
-func lastCapability() int {
-	text, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
-	if err == nil {
-		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-			return n
-		}
-	}
-	return unix.CAP_LAST_CAP
 }
 
 func clearCapabilities() error {
