@@ -15,7 +15,7 @@ import (
 // confine turns this fresh process into the Task's Worker. The order matters:
 // sources are opened before the new root hides them, /proc is mounted while
 // the host's is still visible, and rights are given up last.
-func confine(s *setup) (*launcher, error) {
+func confine(s *setup, r reporter) (*launcher, error) {
 	l := newLayout(&s.Policy)
 	l.locked = append(l.locked, s.Covers...)
 	l.emptyRepository = slices.ContainsFunc(s.Covers, func(p string) bool { return path.Base(p) == ".git" })
@@ -32,7 +32,7 @@ func confine(s *setup) (*launcher, error) {
 	if err := limits.Rlimits(s.Policy.Resources, !s.NoFence); err != nil {
 		return nil, err
 	}
-	return dropRights(s, &l)
+	return dropRights(s, &l, r)
 }
 
 // watchSignals receives every signal that would end a Go program, so that none

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,6 +105,9 @@ type fixture struct {
 	root string
 	p    policy.Effective
 	s    *Sandbox
+	// notify and refuse become the sandbox's.
+	notify func(Notice)
+	refuse func(netip.AddrPort) bool
 }
 
 // newFixture makes the workspace; change may edit the policy before Start.
@@ -142,7 +146,9 @@ func policyOnly(t testing.TB) *fixture {
 
 func (f *fixture) start() {
 	f.t.Helper()
-	s, err := Start(context.Background(), Options{Policy: f.p, Placeholders: &plainPlaceholders{}})
+	s, err := Start(context.Background(), Options{
+		Policy: f.p, Placeholders: &plainPlaceholders{}, Notify: f.notify, Refuse: f.refuse,
+	})
 	if err != nil {
 		f.t.Fatalf("Start: %v", err)
 	}

@@ -95,14 +95,27 @@ type Options struct {
 	// Notify is told of what the network let through and what it refused. It is
 	// called from several goroutines and must not block. nil: nobody is told.
 	Notify func(Notice)
+	// Refuse is asked before the broker dials, whatever the policy says: our
+	// own listeners are no endpoints (C-89). It is called from several
+	// goroutines. nil: nothing is refused.
+	Refuse func(netip.AddrPort) bool
 }
 
 // Notice is one connection that was made, or one attempt that was refused.
+// The same thing over and over is told once at once, and then with its Count
+// about once a second and at the end of each command.
 type Notice struct {
 	Allowed  bool
-	Protocol string // tcp, or the family and type of a socket that was refused
+	Protocol string // tcp, or the family and type of a socket that was refused: "unix stream"
 	Host     string // as configured; "" where only the address is known
-	Address  netip.AddrPort
+	// Address is what was dialled; for what was refused, what was attempted: an
+	// endpoint's address inside the sandbox where the host is known by its name.
+	// It is the zero value for sockets that were refused before they had one,
+	// and for attempts too many and various to be told apart.
+	Address netip.AddrPort
+	// Failed says why an allowed endpoint was not reached; "" when it was.
+	Failed string
+	Count  int // how often, at least 1
 	// Reported: only the Worker saw it.
 	Reported bool
 }

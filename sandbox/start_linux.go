@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"sync"
@@ -40,6 +41,7 @@ type Sandbox struct {
 	mu      sync.Mutex
 	next    uint64
 	waiting map[uint64]chan wire.Message
+	notices notices
 	gone    chan struct{} // closed when the Worker answers no more
 	reason  error
 	closed  sync.Once
@@ -56,7 +58,9 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
-	s := &Sandbox{waiting: make(map[uint64]chan wire.Message), gone: make(chan struct{})}
+	s := &Sandbox{
+		waiting: make(map[uint64]chan wire.Message), gone: make(chan struct{}), notices: newNotices(o.Notify),
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(wrap(err), s.Close())
@@ -147,7 +151,16 @@ func (s *Sandbox) receive() {
 			s.lost(fmt.Errorf("the Worker is gone: %w", err))
 			return
 		}
-		if m.Kind != wire.Result {
+		switch m.Kind {
+		case wire.Result:
+			s.notices.flush() // what a command did is told before its result
+		case wire.Notice:
+			if err := s.notices.reported(m.Body, func(netip.AddrPort) string { return "" }); err != nil {
+				s.lost(err)
+				return
+			}
+			continue
+		default:
 			s.lost(fmt.Errorf("unexpected %s from the Worker", m.Kind))
 			return
 		}
@@ -233,6 +246,7 @@ func (s *Sandbox) Close() error {
 			_ = s.cmd.Process.Kill() // PID 1 of its namespace: the kernel ends the rest
 			_ = s.cmd.Wait()         // killed is how it ends
 		}
+		s.notices.flush()
 		if s.socket != nil {
 			_ = s.socket.Close() // nothing is buffered: closing twice is no failure
 		}

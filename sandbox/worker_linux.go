@@ -55,7 +55,7 @@ func Serve(build func(Inside) (Handler, error)) error {
 	if hello.Kind != wire.Hello || hello.Version != wire.Version {
 		return fmt.Errorf("worker: unexpected %s of version %d", hello.Kind, hello.Version)
 	}
-	handler, err := start(hello.Body, build)
+	handler, err := start(conn, hello.Body, build)
 	if err != nil {
 		return errors.Join(err, conn.Send(wire.Message{Kind: wire.Failed, Error: err.Error()}))
 	}
@@ -65,13 +65,13 @@ func Serve(build func(Inside) (Handler, error)) error {
 	return answer(conn, handler)
 }
 
-func start(body []byte, build func(Inside) (Handler, error)) (h Handler, err error) {
+func start(conn *wire.Conn, body []byte, build func(Inside) (Handler, error)) (h Handler, err error) {
 	defer recovered("set-up", &err)
 	var s setup
 	if err := json.Unmarshal(body, &s); err != nil {
 		return nil, fmt.Errorf("worker: hello: %w", err)
 	}
-	launcher, err := confine(&s)
+	launcher, err := confine(&s, newReporter(conn))
 	if err != nil {
 		return nil, err
 	}

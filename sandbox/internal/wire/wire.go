@@ -31,6 +31,7 @@ const (
 	Call   Kind = "call"   // broker → Worker
 	Cancel Kind = "cancel" // broker → Worker: end the call ID early
 	Result Kind = "result" // Worker → broker
+	Notice Kind = "notice" // Worker → broker: an attempt that was refused
 )
 
 // Message is one frame.

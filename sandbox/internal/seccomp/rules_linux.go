@@ -1,0 +1,108 @@
+package seccomp
+
+import (
+	"slices"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// newNamespaces are the clone flags that make namespaces.
+const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWTIME
+
+// Terminal ioctls that inject input (CVE-2017-5226 and its relatives).
+const (
+	tiocsti   = 0x5412
+	tioclinux = 0x541c
+)
+
+// Controls that let the kernel send a signal to a process of the caller's
+// choice; where the process stands behind a pointer they are refused as a whole.
+const (
+	fSetOwn   = 8
+	fSetOwnEx = 15
+	fioSetOwn = 0x8901
+	siocSPGrp = 0x8902
+)
+
+// rule says what becomes of one system call. Its body ends with a return.
+type rule struct {
+	name string // what it keeps from happening
+	nr   uint32
+	body []bpf.Instruction
+}
+
+// rules are the filter for o, each with a name of its own: where a call has
+// several, the first decides.
+func rules(o Options) []rule {
+	return slices.Concat(forEverything(o), forCommands(o))
+}
+
+// forEverything holds for the Worker's threads as well.
+func forEverything(o Options) []rule {
+	var out []rule
+	add := func(name string, nr uint32, body ...bpf.Instruction) { out = append(out, rule{name, nr, body}) }
+	for _, nr := range forbidden {
+		add("forbidden", nr, refuse(unix.EPERM))
+	}
+	add("clone3", unix.SYS_CLONE3, refuse(unix.ENOSYS)) // its flags are behind a pointer; libcs fall back to clone
+	add("new namespaces", unix.SYS_CLONE,
+		bpf.LoadAbsolute{Off: low(0), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: newNamespaces, SkipFalse: 1},
+		refuse(unix.EPERM), retAllow)
+	controls := []uint32{tiocsti, tioclinux}
+	if o.Launcher {
+		controls = append(controls, fioSetOwn, siocSPGrp)
+	}
+	add("terminal input", unix.SYS_IOCTL, refuseValues(1, controls)...)
+	for _, c := range modeSetting {
+		add("set-user-id", c.nr,
+			bpf.LoadAbsolute{Off: low(c.arg), Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: unix.S_ISUID, SkipTrue: 1},
+			refuse(unix.EPERM), retAllow)
+	}
+	if o.NoExecute {
+		add("memory as a file", unix.SYS_MEMFD_CREATE, refuse(unix.EACCES))
+	}
+	return out
+}
+
+// forCommands holds beneath the launcher.
+func forCommands(o Options) []rule {
+	if !o.Launcher {
+		return nil
+	}
+	var out []rule
+	add := func(name string, nr uint32, body ...bpf.Instruction) { out = append(out, rule{name, nr, body}) }
+	worker := []uint32{1, o.Thread}
+	for _, nr := range signalling {
+		add("signals", nr, refuseValues(0, worker)...)
+	}
+	add("signals", unix.SYS_PIDFD_SEND_SIGNAL, refuse(unix.EPERM)) // a directory of /proc will do for a pidfd
+	owned := refuseValues(2, worker)
+	add("signals", unix.SYS_FCNTL, append([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: low(1), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: fSetOwnEx, SkipTrue: 1},
+		refuse(unix.EPERM),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: fSetOwn, SkipTrue: 1},
+		retAllow,
+	}, owned...)...)
+	// Limits of another process: the Worker has the same user.
+	add("others' limits", unix.SYS_PRLIMIT64,
+		bpf.LoadAbsolute{Off: low(0), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+		refuse(unix.EPERM), retAllow)
+	add("sockets", unix.SYS_SOCKET, sockets(o)...)
+	add("socket pairs", unix.SYS_SOCKETPAIR, socketPairs...)
+	return out
+}
+
+// refuseValues refuses a call whose int argument is one of values.
+func refuseValues(arg int, values []uint32) []bpf.Instruction {
+	p := []bpf.Instruction{bpf.LoadAbsolute{Off: low(arg), Size: 4}}
+	for _, v := range values {
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: v, SkipTrue: 1}, refuse(unix.EPERM))
+	}
+	return append(p, retAllow)
+}

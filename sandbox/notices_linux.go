@@ -1,0 +1,96 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+
+	"sunaba/sandbox/internal/seccomp"
+	"sunaba/sandbox/internal/tally"
+	"sunaba/sandbox/internal/wire"
+)
+
+// attempt is what somebody inside tried in vain, as the Worker tells it.
+type attempt struct {
+	Protocol string         `json:"protocol"`
+	Address  netip.AddrPort `json:"address"`
+	Count    int            `json:"count"`
+}
+
+// others stands for attempts too many and various to be told apart.
+const others = "other"
+
+// reporter is the Worker's side of notices.
+type reporter struct{ *tally.Tally[attempt] }
+
+// newReporter tells attempts on conn. That conn is broken is found out by
+// whoever reads it.
+func newReporter(conn *wire.Conn) reporter {
+	return reporter{tally.New(attempt{Protocol: others}, func(a attempt, n int) {
+		a.Count = n
+		body, err := json.Marshal(a)
+		if err == nil {
+			_ = conn.Send(wire.Message{Kind: wire.Notice, Body: body})
+		}
+	})}
+}
+
+// sockets tells of refused sockets for as long as commands can be started.
+func (r reporter) sockets(l *seccomp.Listener) {
+	_ = l.Serve(func(s seccomp.Socket) { r.Add(attempt{Protocol: s.String()}) })
+}
+
+// notices is the broker's side: what the relay let through and what the Worker
+// says was refused, on their way to Options.Notify.
+type notices struct {
+	passed, refused *tally.Tally[Notice]
+}
+
+func newNotices(notify func(Notice)) notices {
+	tell := func(n Notice, times int) {
+		if n.Count = times; notify != nil {
+			notify(n)
+		}
+	}
+	return notices{
+		passed:  tally.New(Notice{Allowed: true, Protocol: others}, tell),
+		refused: tally.New(Notice{Protocol: others, Reported: true}, tell),
+	}
+}
+
+func (n notices) flush() {
+	n.passed.Flush()
+	n.refused.Flush()
+}
+
+// Bounds of what a Worker may tell in one notice.
+const (
+	maxProtocol = 64
+	maxCount    = 1 << 20
+)
+
+// reported takes in what the Worker tells. It is a stranger: anything
+// but a well-formed notice is an error.
+func (n notices) reported(body []byte, hostOf func(netip.AddrPort) string) error {
+	var a attempt
+	if err := json.Unmarshal(body, &a); err != nil {
+		return fmt.Errorf("notice: %w", err)
+	}
+	if a.Count < 1 || a.Count > maxCount || !plainWord(a.Protocol) || a.Address.Addr().Zone() != "" {
+		return fmt.Errorf("notice: protocol %.80q, count %d", a.Protocol, a.Count)
+	}
+	n.refused.AddN(Notice{
+		Protocol: a.Protocol, Address: a.Address, Host: hostOf(a.Address), Reported: true,
+	}, a.Count)
+	return nil
+}
+
+// plainWord reports whether s is what a reporter calls a protocol.
+func plainWord(s string) bool {
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != ' ' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxProtocol
+}
