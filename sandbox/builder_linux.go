@@ -71,13 +71,13 @@ func (b *builder) memory(p string, attr namespace.Attr, size int64, mode string)
 	b.mount("tmpfs", p, attr, fmt.Sprintf("size=%d", size), fmt.Sprintf("nr_inodes=%d", max(size/perFile, 1024)), mode)
 }
 
-func (b *builder) etc(s *setup, home string) {
+func (b *builder) etc(s *setup, home, hosts string) {
 	b.do(b.tree.Mkdir("/etc"))
 	user := "agent"
 	files := map[string]string{
 		"/etc/passwd":        fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n", user, s.UID, s.GID, home),
 		"/etc/group":         fmt.Sprintf("%s:x:%d:\nnogroup:x:65534:\n", user, s.GID),
-		"/etc/hosts":         "127.0.0.1 localhost sandbox\n::1 localhost\n",
+		"/etc/hosts":         hosts,
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 	}
 	for p, content := range files {

@@ -29,7 +29,7 @@ type launcher struct {
 	environ   []string
 	inMemory  []string      // the Task's own file systems
 	reserved  chan struct{} // closed when the Worker has all its threads
-	reporter  reporter
+	reporter  *reporter
 	orders    chan func()
 	mu        sync.Mutex // one command at a time
 }
@@ -167,7 +167,7 @@ func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duratio
 	watchers.Go(func() { limits.Supervise(la.resources, la.inMemory, over, stop) })
 
 	status, self := reap(pid)
-	la.reporter.Flush() // what the command tried is told before how it ended
+	la.reporter.flush() // what the command tried is told before how it ended
 	close(over)
 	watchers.Wait()
 	o := Outcome{Stopped: stopped}

@@ -54,8 +54,8 @@ func Check(e *policy.Effective) error {
 			}
 		}
 	}
-	if e.Network.Mode != "none" {
-		return fault.New(fault.PlatformUnsupported, "sandbox", "what", "sandbox.network.mode: "+e.Network.Mode, "source", "", "path", "")
+	if err := checkNetwork(e.Network); err != nil {
+		return err
 	}
 	if e.Workspace.Policy == "allow_all" {
 		return fault.New(fault.PlatformUnsupported, "sandbox", "what", "sandbox.workspace.policy: allow_all", "source", "", "path", e.Workspace.Root)

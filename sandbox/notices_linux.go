@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"sunaba/sandbox/internal/relay"
+	"sunaba/sandbox/internal/resets"
 	"sunaba/sandbox/internal/seccomp"
 	"sunaba/sandbox/internal/tally"
 	"sunaba/sandbox/internal/wire"
@@ -21,12 +23,16 @@ type attempt struct {
 const others = "other"
 
 // reporter is the Worker's side of notices.
-type reporter struct{ *tally.Tally[attempt] }
+type reporter struct {
+	tally     *tally.Tally[attempt]
+	resets    []*resets.Watcher
+	unwatched []string
+}
 
 // newReporter tells attempts on conn. That conn is broken is found out by
 // whoever reads it.
-func newReporter(conn *wire.Conn) reporter {
-	return reporter{tally.New(attempt{Protocol: others}, func(a attempt, n int) {
+func newReporter(conn *wire.Conn) *reporter {
+	return &reporter{tally: tally.New(attempt{Protocol: others}, func(a attempt, n int) {
 		a.Count = n
 		body, err := json.Marshal(a)
 		if err == nil {
@@ -35,10 +41,48 @@ func newReporter(conn *wire.Conn) reporter {
 	})}
 }
 
-// sockets tells of refused sockets for as long as commands can be started.
-func (r reporter) sockets(l *seccomp.Listener) {
-	_ = l.Serve(func(s seccomp.Socket) { r.Add(attempt{Protocol: s.String()}) })
+// watchResets opens what sees connections that nobody took. What cannot be seen
+// is refused all the same.
+func (r *reporter) watchResets(ipv6 bool) {
+	open := []func() (*resets.Watcher, error){resets.IPv4}
+	if ipv6 {
+		open = append(open, resets.IPv6)
+	}
+	for _, o := range open {
+		w, err := o()
+		if err != nil {
+			r.unwatched = []string{unwatchedConnections}
+			return
+		}
+		r.resets = append(r.resets, w)
+	}
 }
+
+// serve begins to tell, of refused sockets too when l is not nil.
+func (r *reporter) serve(l *seccomp.Listener) {
+	if l != nil {
+		go func() { _ = l.Serve(func(s seccomp.Socket) { r.tally.Add(attempt{Protocol: s.String()}) }) }()
+	} else {
+		r.unwatched = append(r.unwatched, unwatchedSockets)
+	}
+	for _, w := range r.resets {
+		go w.Serve(func(a netip.AddrPort) { r.tally.Add(attempt{Protocol: "tcp", Address: a}) })
+	}
+}
+
+// flush tells all that was attempted so far.
+func (r *reporter) flush() {
+	for _, w := range r.resets {
+		w.Drain()
+	}
+	r.tally.Flush()
+}
+
+// What nobody may hear of.
+const (
+	unwatchedSockets     = "sockets"
+	unwatchedConnections = "connections"
+)
 
 // notices is the broker's side: what the relay let through and what the Worker
 // says was refused, on their way to Options.Notify.
@@ -55,6 +99,18 @@ func newNotices(notify func(Notice)) notices {
 	return notices{
 		passed:  tally.New(Notice{Allowed: true, Protocol: others}, tell),
 		refused: tally.New(Notice{Protocol: others, Reported: true}, tell),
+	}
+}
+
+// relayed takes in what the relay did.
+func (n notices) relayed(e relay.Event) {
+	told := Notice{Allowed: true, Protocol: "tcp", Host: e.Target.Host, Address: e.Address, Failed: e.Failed}
+	switch {
+	case e.Failed == relay.Own:
+		told.Allowed, told.Failed = false, ""
+		n.refused.Add(told)
+	default:
+		n.passed.Add(told)
 	}
 }
 

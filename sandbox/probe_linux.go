@@ -43,7 +43,7 @@ func Probe(ctx context.Context, o Options) ([]Mechanism, error) {
 		named("process limit", state(false, "supervised, every 50 ms, with a fence")),
 		named("memory limit", state(false, "supervised, every 50 ms")),
 	}
-	return out, nil
+	return append(out, s.networkState()...), nil
 }
 
 // tries bounds how often a probe begins anew because a placeholder of another

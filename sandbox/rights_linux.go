@@ -20,7 +20,7 @@ import (
 // Worker holds no capability, cannot regain one, and every thread stands under
 // the file tools' Landlock layer and the seccomp filter; the launcher's thread
 // under the commands' as well.
-func dropRights(s *setup, l *layout, r reporter) (*launcher, error) {
+func dropRights(s *setup, l *layout, r *reporter) (*launcher, error) {
 	abi, err := landlock.ABI()
 	if err != nil {
 		return nil, err
@@ -65,16 +65,17 @@ func dropRights(s *setup, l *layout, r reporter) (*launcher, error) {
 		if err := commands.RestrictThread(); err != nil {
 			return err
 		}
-		refused, err = seccomp.InstallThread(seccomp.Options{Launcher: true, Thread: uint32(unix.Gettid()), NoExecute: noExec})
+		refused, err = seccomp.InstallThread(seccomp.Options{
+			Launcher: true, Thread: uint32(unix.Gettid()), NoExecute: noExec,
+			Inet: s.Policy.Network.Mode != "none",
+		})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	la.reporter = r
-	if refused != nil {
-		go r.sockets(refused)
-	}
+	r.serve(refused)
 	go func() { // while the broker hears that all stands
 		reserveThreads()
 		close(la.reserved)

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"crypto/rand"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"syscall"
@@ -54,14 +55,14 @@ func (id identity) unfenced() bool { return id.outer == 0 }
 // spawnFenced is spawn, into a control group where that is the only fence.
 func (s *Sandbox) spawnFenced(id identity, o Options) (err error) {
 	if !id.unfenced() {
-		return s.spawn(id)
+		return s.spawn(id, o.Policy.Network.Mode != "none")
 	}
 	name := fmt.Sprintf("sunaba-%d-%s", os.Getpid(), rand.Text()[:8])
 	if s.fence, err = limits.NewCgroup(o.Cgroups, name, o.Policy.Resources); err != nil {
 		return err
 	}
 	return s.fence.Start(func() (int, error) {
-		if err := s.spawn(id); err != nil {
+		if err := s.spawn(id, o.Policy.Network.Mode != "none"); err != nil {
 			return 0, err
 		}
 		return s.cmd.Process.Pid, nil
@@ -70,18 +71,32 @@ func (s *Sandbox) spawnFenced(id identity, o Options) (err error) {
 
 // spawn starts this binary again as the init of fresh namespaces, holding one
 // end of a socket pair and nothing else of ours.
-func (s *Sandbox) spawn(id identity) error {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+func (s *Sandbox) spawn(id identity, networked bool) error {
+	ours, theirs, err := socketPair(unix.SOCK_STREAM)
 	if err != nil {
-		return fmt.Errorf("socket pair: %w", err)
+		return err
 	}
-	if err := unix.SetNonblock(pair[0], true); err != nil { // for the poller: Close must end a pending read
-		return fmt.Errorf("socket pair: %w", err)
-	}
-	s.socket = os.NewFile(uintptr(pair[0]), "worker")
-	theirs := os.NewFile(uintptr(pair[1]), "broker")
 	defer theirs.Close()
+	s.socket = ours
 	s.conn = wire.New(s.socket)
+	files := []*os.File{theirs}
+	// Kept over exec as a user that is not root, until set-up ends.
+	caps := []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
+	if networked {
+		ours, theirs, err := socketPair(unix.SOCK_SEQPACKET)
+		if err != nil {
+			return err
+		}
+		defer ours.Close()
+		defer theirs.Close()
+		c, err := net.FileConn(ours)
+		if err != nil {
+			return fmt.Errorf("socket pair: %w", err)
+		}
+		s.doors = c.(*net.UnixConn)
+		files = append(files, theirs)
+		caps = append(caps, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_RAW)
+	}
 
 	asRoot := os.Geteuid() == 0
 	s.cmd = &exec.Cmd{
@@ -89,15 +104,14 @@ func (s *Sandbox) spawn(id identity) error {
 		Args:       []string{"sunaba-worker"},
 		Env:        []string{},
 		Dir:        "/",
-		ExtraFiles: []*os.File{theirs},
+		ExtraFiles: files,
 		SysProcAttr: &syscall.SysProcAttr{
 			Cloneflags:                 namespaces,
 			UidMappings:                []syscall.SysProcIDMap{{ContainerID: id.inner, HostID: id.outer, Size: 1}},
 			GidMappings:                []syscall.SysProcIDMap{{ContainerID: id.innerGroup, HostID: id.outerGroup, Size: 1}},
 			GidMappingsEnableSetgroups: asRoot,
 			Setsid:                     true,
-			// Kept over exec as a user that is not root, until set-up ends.
-			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
+			AmbientCaps:                caps,
 		},
 	}
 	if asRoot {
@@ -108,4 +122,17 @@ func (s *Sandbox) spawn(id identity) error {
 		return fmt.Errorf("start the Worker: %w", err)
 	}
 	return nil
+}
+
+// socketPair returns two ends of which ours waits without blocking a thread:
+// Close ends a pending read.
+func socketPair(kind int) (ours, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(pair[0], true)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("socket pair: %w", err)
+	}
+	return os.NewFile(uintptr(pair[0]), "worker"), os.NewFile(uintptr(pair[1]), "broker"), nil
 }

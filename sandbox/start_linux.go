@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -15,6 +15,7 @@ import (
 
 	"sunaba/fault"
 	"sunaba/sandbox/internal/limits"
+	"sunaba/sandbox/internal/relay"
 	"sunaba/sandbox/internal/wire"
 )
 
@@ -41,7 +42,14 @@ type Sandbox struct {
 	mu      sync.Mutex
 	next    uint64
 	waiting map[uint64]chan wire.Message
-	notices notices
+
+	ipv6     bool // the host has it
+	network  network
+	doors    *net.UnixConn // where the Worker's listeners come from; nil without a network
+	relay    *relay.Relay  // nil without a network
+	standing standing
+	notices  notices
+
 	gone    chan struct{} // closed when the Worker answers no more
 	reason  error
 	closed  sync.Once
@@ -60,7 +68,9 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	defer cancel()
 	s := &Sandbox{
 		waiting: make(map[uint64]chan wire.Message), gone: make(chan struct{}), notices: newNotices(o.Notify),
+		ipv6: hostIPv6(),
 	}
+	s.network = newNetwork(o.Policy.Network, s.ipv6)
 	defer func() {
 		if err != nil {
 			err = errors.Join(wrap(err), s.Close())
@@ -77,6 +87,7 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	}
 	body, err := json.Marshal(setup{
 		Policy: o.Policy, Covers: covers, Config: o.Config, UID: id.inner, GID: id.innerGroup, NoFence: id.unfenced(),
+		IPv6: s.ipv6,
 	})
 	if err != nil {
 		return nil, err
@@ -84,11 +95,15 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	if err := s.spawnFenced(id, o); err != nil {
 		return nil, err
 	}
+	if s.doors != nil {
+		s.relay = relay.New(relay.Options{Tell: s.notices.relayed, Refuse: o.Refuse})
+	}
 	if err := s.conn.Send(wire.Message{Kind: wire.Hello, Version: wire.Version, Body: body}); err != nil {
 		return nil, err
 	}
 	ready := make(chan error, 1)
 	go func() {
+		doors := s.openDoors()
 		m, err := s.conn.Receive()
 		switch {
 		case err != nil:
@@ -97,6 +112,10 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 			err = errors.New(m.Error)
 		case m.Kind != wire.Ready:
 			err = fmt.Errorf("unexpected %s from the Worker", m.Kind)
+		case doors != nil:
+			err = doors
+		default:
+			err = json.Unmarshal(m.Body, &s.standing)
 		}
 		ready <- err
 	}()
@@ -155,7 +174,7 @@ func (s *Sandbox) receive() {
 		case wire.Result:
 			s.notices.flush() // what a command did is told before its result
 		case wire.Notice:
-			if err := s.notices.reported(m.Body, func(netip.AddrPort) string { return "" }); err != nil {
+			if err := s.notices.reported(m.Body, s.network.hostOf); err != nil {
 				s.lost(err)
 				return
 			}
@@ -245,6 +264,12 @@ func (s *Sandbox) Close() error {
 		if s.cmd != nil {
 			_ = s.cmd.Process.Kill() // PID 1 of its namespace: the kernel ends the rest
 			_ = s.cmd.Wait()         // killed is how it ends
+		}
+		if s.doors != nil {
+			_ = s.doors.Close() // closed already when all went well
+		}
+		if s.relay != nil {
+			s.relay.Close()
 		}
 		s.notices.flush()
 		if s.socket != nil {

@@ -60,7 +60,7 @@ func openSource(p string) (source, error) {
 	return source{fd: fd, file: st.Mode&unix.S_IFMT != unix.S_IFDIR}, nil
 }
 
-func buildTree(s *setup, l *layout) error {
+func buildTree(s *setup, l *layout, hosts string) error {
 	if err := namespace.Private(); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func buildTree(s *setup, l *layout) error {
 	for p, src := range system {
 		b.bind(src, p, namespace.ReadOnly|namespace.NoSUID|namespace.NoDev)
 	}
-	b.etc(s, l.home())
+	b.etc(s, l.home(), hosts)
 	b.dev(devs)
 	b.scratch(l, s.Policy)
 	for i, bd := range l.binds {

@@ -16,8 +16,12 @@ import (
 	"sunaba/sandbox/internal/wire"
 )
 
-// workerSocket is the descriptor the broker hands down.
-const workerSocket = 3
+// The descriptors the broker hands down: its socket, and where there is a
+// network one more for the listeners.
+const (
+	workerSocket = 3
+	workerDoors  = 4
+)
 
 // setup is the Hello's body: all the Worker needs to know.
 type setup struct {
@@ -27,6 +31,13 @@ type setup struct {
 	UID     int              `json:"uid"` // inside the namespace
 	GID     int              `json:"gid"`
 	NoFence bool             `json:"no_fence"` // RLIMIT_NPROC does not bind: a cgroup does
+	IPv6    bool             `json:"ipv6"`     // the host has it
+}
+
+// standing is the Ready's body: what could not be set up in full.
+type standing struct {
+	// Unwatched are the kinds of refused attempts that nobody hears of.
+	Unwatched []string `json:"unwatched,omitempty"`
 }
 
 // InWorker reports whether this process is a Worker that Start made: the init
@@ -55,27 +66,32 @@ func Serve(build func(Inside) (Handler, error)) error {
 	if hello.Kind != wire.Hello || hello.Version != wire.Version {
 		return fmt.Errorf("worker: unexpected %s of version %d", hello.Kind, hello.Version)
 	}
-	handler, err := start(conn, hello.Body, build)
+	handler, state, err := start(conn, hello.Body, build)
 	if err != nil {
 		return errors.Join(err, conn.Send(wire.Message{Kind: wire.Failed, Error: err.Error()}))
 	}
-	if err := conn.Send(wire.Message{Kind: wire.Ready}); err != nil {
+	if err := conn.Send(wire.Message{Kind: wire.Ready, Body: state}); err != nil {
 		return err
 	}
 	return answer(conn, handler)
 }
 
-func start(conn *wire.Conn, body []byte, build func(Inside) (Handler, error)) (h Handler, err error) {
+func start(conn *wire.Conn, body []byte, build func(Inside) (Handler, error)) (h Handler, state []byte, err error) {
 	defer recovered("set-up", &err)
 	var s setup
 	if err := json.Unmarshal(body, &s); err != nil {
-		return nil, fmt.Errorf("worker: hello: %w", err)
+		return nil, nil, fmt.Errorf("worker: hello: %w", err)
 	}
-	launcher, err := confine(&s, newReporter(conn))
+	r := newReporter(conn)
+	launcher, err := confine(&s, r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return build(Inside{Policy: s.Policy, Config: s.Config, Runner: launcher, Placeholders: s.Covers})
+	if state, err = json.Marshal(standing{Unwatched: r.unwatched}); err != nil {
+		return nil, nil, err
+	}
+	h, err = build(Inside{Policy: s.Policy, Config: s.Config, Runner: launcher, Placeholders: s.Covers})
+	return h, state, err
 }
 
 // answer runs one call at a time, in order of arrival; the reader stays free

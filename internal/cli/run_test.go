@@ -101,7 +101,7 @@ func TestApplyTellsWhatCannotBeEnforcedHere(t *testing.T) {
 func TestMechanismsHaveTexts(t *testing.T) {
 	for _, id := range []string{"en", "ja", "zh-CN"} {
 		p := platform{texts: textsIn(id)}
-		for _, name := range []string{"namespaces", "landlock", "seccomp", "process limit", "memory limit"} {
+		for _, name := range []string{"namespaces", "landlock", "seccomp", "process limit", "memory limit", "network", "network notices"} {
 			for _, full := range []bool{true, false} {
 				m := sandbox.Mechanism{Name: name, Full: full, Detail: "version 7"}
 				if line := p.mechanism(m); strings.Contains(line, "platform.") || strings.Contains(line, "{") {
