@@ -87,7 +87,7 @@ func receiveListeners(c *net.UnixConn) (_ []*net.TCPListener, err error) {
 	for _, fd := range fds {
 		l, err2 := asListener(fd)
 		if err2 != nil {
-			err = errors.Join(err, err2)
+			err = err2
 			continue
 		}
 		out = append(out, l)

@@ -148,7 +148,7 @@ func checkNetwork(n policy.Network) error {
 		return fault.New(fault.PlatformUnsupported, "sandbox", "what", what, "source", source, "path", "")
 	}
 	switch n.UnixSockets {
-	case "", "none":
+	case "", "none", "own":
 	default:
 		return refuse("sandbox.network.unix_sockets: "+n.UnixSockets, "")
 	}

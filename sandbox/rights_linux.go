@@ -67,7 +67,7 @@ func dropRights(s *setup, l *layout, r *reporter) (*launcher, error) {
 		}
 		refused, err = seccomp.InstallThread(seccomp.Options{
 			Launcher: true, Thread: uint32(unix.Gettid()), NoExecute: noExec,
-			Inet: s.Policy.Network.Mode != "none",
+			Inet: s.Policy.Network.Mode != "none", Unix: s.Policy.Network.UnixSockets == "own",
 		})
 		return err
 	})

@@ -111,6 +111,9 @@ func buildTree(s *setup, l *layout, hosts string) error {
 		b.bind(roots[i], bd.path, attr)
 	}
 	b.covers(l)
+	if s.Policy.Network.UnixSockets == "own" {
+		b.maskSockets(l)
+	}
 	b.proc()
 	if b.err != nil {
 		return b.err

@@ -46,6 +46,9 @@ func dialOne(ctx context.Context, a netip.AddrPort, left int) (*net.TCPConn, err
 	defer cancel()
 	var d net.Dialer
 	d.SetMultipathTCP(false)
+	if a.Addr().IsLoopback() {
+		d.Control = unpaced
+	}
 	c, err := d.DialContext(ctx, "tcp", a.String())
 	if err != nil {
 		return nil, err
