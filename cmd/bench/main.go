@@ -21,7 +21,11 @@ func main() {
 		}
 		return
 	}
-	if len(os.Args) > 1 && os.Args[1] == bench.Nothing { // the floor of a start
+	if played, err := bench.Part(os.Args[1:]); played {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -34,6 +34,7 @@ func Run(ctx context.Context, agent string, out io.Writer) error {
 		{"starting the server", s.starts},
 		{"making a Task's sandbox", s.setups},
 		{"a command in a standing sandbox", s.commands},
+		{"the network of a standing sandbox", s.network},
 		{"decisions and records", s.decisions},
 	} {
 		figures, err := part.figures(ctx)

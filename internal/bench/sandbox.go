@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,8 +17,11 @@ import (
 	"sunaba/tool"
 )
 
-// bare is the Worker's method that runs /usr/bin/true without any tool.
-const bare = "bare"
+// The Worker's methods that start a program without any tool.
+const (
+	bare    = "bare"    // /usr/bin/true
+	program = "program" // what params names, an argv; answers with its output
+)
 
 // worker is the product's Handler with one method more.
 type worker struct {
@@ -31,12 +36,25 @@ func NewWorker(in sandbox.Inside) (sandbox.Handler, error) {
 	return worker{h, in.Runner, in.Policy.Workspace.Root}, err
 }
 
-// Handle answers "bare" itself and leaves the rest to the product.
+// Handle answers these itself and leaves the rest to the product.
 func (w worker) Handle(ctx context.Context, method string, params []byte) ([]byte, error) {
-	if method != bare {
-		return w.Handler.Handle(ctx, method, params)
+	switch method {
+	case bare:
+		_, err := w.run(ctx, []string{"/usr/bin/true"})
+		return []byte(`{}`), err
+	case program:
+		var argv []string
+		if err := json.Unmarshal(params, &argv); err != nil {
+			return nil, err
+		}
+		out, err := w.run(ctx, argv)
+		return bytes.TrimSpace(out), err
 	}
-	image, err := os.Open("/usr/bin/true")
+	return w.Handler.Handle(ctx, method, params)
+}
+
+func (w worker) run(ctx context.Context, argv []string) ([]byte, error) {
+	image, err := os.Open(argv[0])
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +65,12 @@ func (w worker) Handle(ctx context.Context, method string, params []byte) ([]byt
 	}
 	defer dir.Close()
 	o, err := w.runner.Run(ctx, sandbox.Command{
-		Image: image, Argv: []string{"true"}, Dir: dir, Output: sandbox.Limit{Head: 1 << 10, Tail: 1 << 10},
+		Image: image, Argv: argv, Dir: dir, Output: sandbox.Limit{Head: 1 << 10, Tail: 1 << 10},
 	})
 	if err == nil && (!o.Ended || o.ExitCode != 0) {
-		err = errors.New("true is not true")
+		err = fmt.Errorf("%s: exit %d, stopped %q: %s", argv[0], o.ExitCode, o.Stopped, o.Output.Head)
 	}
-	return []byte(`{}`), err
+	return o.Output.Head, err
 }
 
 // withoutPlaceholders is the policy without protected names, all of which are
