@@ -123,12 +123,16 @@ func scratchBytes(r policy.Resources) int64 {
 
 // covers pins what must not be renamed, freezes what must not be written and
 // masks what must not be read.
-func (b *builder) covers(l *layout) {
+func (b *builder) covers(l *layout, flat *flats) {
 	for _, p := range l.pins {
 		b.cover(p, 0)
 	}
 	for _, p := range l.locked {
-		b.cover(p, namespace.ReadOnly)
+		if l.isFlat(p) {
+			flat.reopen(b, p)
+		} else {
+			b.cover(p, namespace.ReadOnly)
+		}
 	}
 	for _, p := range l.hidden {
 		b.mask(p)

@@ -26,7 +26,11 @@ func confine(s *setup, r *reporter) (*launcher, error) {
 	if err := net.open(s, r); err != nil {
 		return nil, err
 	}
-	if err := buildTree(s, &l, net.hosts()); err != nil {
+	flat, err := newFlats(&l, &s.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if err := buildTree(s, &l, flat, net.hosts()); err != nil {
 		return nil, err
 	}
 	if err := unix.Sethostname([]byte("sandbox")); err != nil {
@@ -36,7 +40,7 @@ func confine(s *setup, r *reporter) (*launcher, error) {
 	if err := limits.Rlimits(s.Policy.Resources, !s.NoFence); err != nil {
 		return nil, err
 	}
-	return dropRights(s, &l, r)
+	return dropRights(s, &l, flat, r)
 }
 
 // watchSignals receives every signal that would end a Go program, so that none

@@ -15,7 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sunaba/policy"
+	"sunaba/sandbox/internal/landlock"
 	"sunaba/sandbox/internal/limits"
+	"sunaba/sandbox/internal/seccomp"
 )
 
 // drainBound is how long the output may go on when nothing is left that could
@@ -32,6 +34,11 @@ type launcher struct {
 	reporter  *reporter
 	orders    chan func()
 	mu        sync.Mutex // one command at a time
+
+	broken error // why no command can be started any more
+	flat   *flats
+	rules  func() (*landlock.Ruleset, error) // the commands' layer, for what stands there now
+	filter func() (*seccomp.Listener, error) // installs the commands' filter on the calling thread
 }
 
 // newLauncher returns a launcher with its thread, which stands under nothing of
@@ -39,15 +46,51 @@ type launcher struct {
 func newLauncher(e *policy.Effective, l *layout) *launcher {
 	la := &launcher{
 		resources: e.Resources, environ: environment(e, l), inMemory: []string{l.scratch, "/dev/shm"},
-		reserved: make(chan struct{}), orders: make(chan func()),
+		reserved: make(chan struct{}),
 	}
+	la.newThread()
+	return la
+}
+
+// newThread gives the launcher a fresh thread; the old one ends.
+func (la *launcher) newThread() {
+	if la.orders != nil {
+		close(la.orders)
+	}
+	orders := make(chan func())
+	la.orders = orders
 	go func() {
 		runtime.LockOSThread() // never unlocked: what is done to it cannot be taken back
-		for order := range la.orders {
+		for order := range orders {
 			order()
 		}
 	}()
-	return la
+}
+
+// renew replaces the thread by one that stands under rules for what the flat
+// areas hold now: a layer cannot be widened.
+func (la *launcher) renew() error {
+	rules, err := la.rules()
+	if err != nil {
+		return err
+	}
+	defer rules.Close()
+	la.newThread()
+	var refused *seccomp.Listener
+	err = la.onThread(func() (err error) {
+		if err = rules.RestrictThread(); err == nil {
+			refused, err = la.filter()
+		}
+		return err
+	})
+	if err != nil {
+		la.newThread() // nothing ever runs from a thread that is half confined
+		la.broken = err
+		return err
+	}
+	la.reporter.hear(refused)
+	reserveThreads() // the old one is gone
+	return nil
 }
 
 // onThread runs f on the launcher's thread.
@@ -91,6 +134,16 @@ func (la *launcher) Run(ctx context.Context, c Command) (Outcome, error) {
 	defer la.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return Outcome{Stopped: "cancelled"}, nil
+	}
+	if la.broken != nil {
+		return Outcome{}, la.broken
+	}
+	changed, err := la.flat.changed()
+	if changed {
+		err = la.renew()
+	}
+	if err != nil {
+		return Outcome{}, err
 	}
 	limit := la.resources.Timeout
 	timeout := c.Timeout

@@ -19,6 +19,7 @@ type layout struct {
 	pins    []string // directories that must not be renamed, outer before inner
 	locked  []string // lose write; existing when the tree is built
 	hidden  []string // lose everything
+	flat    []string // of locked: the directories beneath stay writable
 	areas   []area   // what the kernel rules grant
 	scratch string   // mount point of the scratch file system
 	// listable: no scope narrows what is shown, so any directory may be listed.
@@ -39,6 +40,7 @@ type bind struct {
 type area struct {
 	path string
 	cap  scope.Capability
+	flat bool // for path itself and what lies directly in it
 }
 
 // home is the commands' home directory, in the scratch file system.
@@ -47,12 +49,8 @@ func (l *layout) home() string { return l.scratch + "/home" }
 // Check reports what of the policy this backend cannot enforce; a policy that
 // fails it is refused before anything runs (SD-19).
 func Check(e *policy.Effective) error {
-	if e.Scope != nil {
-		for _, r := range slices.Concat(e.Scope.Allow, e.Scope.Deny) {
-			if !r.Recursive {
-				return fault.New(fault.PlatformUnsupported, "sandbox", "what", "sandbox.scope with recursive: false", "source", r.Source, "path", r.Target)
-			}
-		}
+	if err := checkFlat(e); err != nil {
+		return err
 	}
 	if err := checkNetwork(e.Network); err != nil {
 		return err
@@ -70,7 +68,7 @@ func newLayout(e *policy.Effective) layout {
 			l.scratch = "/tmp/.scratch" // a root below /tmp: only this much of it is scratch (C-79)
 		}
 		c := rootCapability(e, r)
-		parts := narrowed(e.Scope, area{r.Path, c}, r.Kind)
+		parts := narrowed(e.Scope, area{path: r.Path, cap: c}, r.Kind)
 		l.binds = append(l.binds, mountsFor(r.Path, c, parts)...)
 		l.areas = append(l.areas, parts...)
 	}
@@ -89,6 +87,9 @@ func newLayout(e *policy.Effective) layout {
 				l.hide(r.Target)
 			} else {
 				l.lock(r.Target)
+				if !r.Recursive {
+					l.flat = append(l.flat, r.Target)
+				}
 			}
 		}
 	}
@@ -124,7 +125,7 @@ func mountsFor(path string, c scope.Capability, parts []area) []bind {
 		switch {
 		case !p.cap.Has(scope.W):
 		case p.path == path:
-			root.write = true
+			root.write = true // what is flat there is narrowed again when the tree stands
 		default:
 			out = append(out, bind{path: p.path, write: true, exec: root.exec, part: true})
 		}
@@ -151,9 +152,9 @@ func narrowed(n *policy.Narrowing, a area, kind policy.RootKind) []area {
 		}
 		switch {
 		case within(r.Target, a.path):
-			out = append(out, area{r.Target, c})
-		case within(a.path, r.Target):
-			out = append(out, area{a.path, c})
+			out = append(out, area{path: r.Target, cap: c, flat: !r.Recursive})
+		case within(a.path, r.Target) && r.Recursive:
+			out = append(out, area{path: a.path, cap: c})
 		}
 	}
 	return out

@@ -61,12 +61,19 @@ func (r *reporter) watchResets(ipv6 bool) {
 // serve begins to tell, of refused sockets too when l is not nil.
 func (r *reporter) serve(l *seccomp.Listener) {
 	if l != nil {
-		go func() { _ = l.Serve(func(s seccomp.Socket) { r.tally.Add(attempt{Protocol: s.String()}) }) }()
+		r.hear(l)
 	} else {
 		r.unwatched = append(r.unwatched, unwatchedSockets)
 	}
 	for _, w := range r.resets {
 		go w.Serve(func(a netip.AddrPort) { r.tally.Add(attempt{Protocol: "tcp", Address: a}) })
+	}
+}
+
+// hear tells of the sockets that l refuses; nil refuses in silence.
+func (r *reporter) hear(l *seccomp.Listener) {
+	if l != nil {
+		go func() { _ = l.Serve(func(s seccomp.Socket) { r.tally.Add(attempt{Protocol: s.String()}) }) }()
 	}
 }
 

@@ -20,25 +20,38 @@ import (
 // Worker holds no capability, cannot regain one, and every thread stands under
 // the file tools' Landlock layer and the seccomp filter; the launcher's thread
 // under the commands' as well.
-func dropRights(s *setup, l *layout, r *reporter) (*launcher, error) {
+func dropRights(s *setup, l *layout, flat *flats, r *reporter) (*launcher, error) {
 	abi, err := landlock.ABI()
 	if err != nil {
 		return nil, err
 	}
-	tools, err := ruleset(abi, l, landlock.ForFileTools, false)
+	tools, err := ruleset(abi, l, landlock.ForFileTools, false, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer tools.Close()
-	commands, err := ruleset(abi, l, landlock.ForCommands, true)
+	noExec := s.Policy.Profile == "readonly"
+	la := newLauncher(&s.Policy, l)
+	la.flat = flat
+	la.rules = func() (*landlock.Ruleset, error) { return ruleset(abi, l, landlock.ForCommands, true, flat) }
+	la.filter = func() (*seccomp.Listener, error) {
+		return seccomp.InstallThread(seccomp.Options{
+			Launcher: true, Thread: uint32(unix.Gettid()), NoExecute: noExec,
+			Inet: s.Policy.Network.Mode != "none", Unix: s.Policy.Network.UnixSockets == "own",
+		})
+	}
+	commands, err := la.rules()
 	if err != nil {
 		return nil, err
 	}
 	defer commands.Close()
-
-	la := newLauncher(&s.Policy, l)
 	if err := la.onThread(dropBounding); err != nil { // while there is the right to
 		return nil, err
+	}
+	if len(flat.dirs) > 0 { // any thread may become the launcher's next one
+		if err := dropBoundingEverywhere(); err != nil {
+			return nil, err
+		}
 	}
 
 	if err := allThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0); err != nil {
@@ -56,7 +69,6 @@ func dropRights(s *setup, l *layout, r *reporter) (*launcher, error) {
 	if err := tools.RestrictAllThreads(); err != nil {
 		return nil, err
 	}
-	noExec := s.Policy.Profile == "readonly"
 	if err := seccomp.InstallAllThreads(seccomp.Options{NoExecute: noExec}); err != nil {
 		return nil, err
 	}
@@ -65,10 +77,7 @@ func dropRights(s *setup, l *layout, r *reporter) (*launcher, error) {
 		if err := commands.RestrictThread(); err != nil {
 			return err
 		}
-		refused, err = seccomp.InstallThread(seccomp.Options{
-			Launcher: true, Thread: uint32(unix.Gettid()), NoExecute: noExec,
-			Inet: s.Policy.Network.Mode != "none", Unix: s.Policy.Network.UnixSockets == "own",
-		})
+		refused, err = la.filter()
 		return err
 	})
 	if err != nil {
@@ -104,45 +113,77 @@ func reserveThreads() {
 	close(release)
 }
 
-// ruleset builds one Landlock layer inside the finished tree.
-func ruleset(abi int, l *layout, translate func(scope.Capability) landlock.Access, scoped bool) (*landlock.Ruleset, error) {
-	type grant struct {
-		path   string
-		access landlock.Access
-	}
+// grant is what one kernel rule gives at or beneath a path.
+type grant struct {
+	path   string
+	access landlock.Access
+	file   bool // only while it is no directory and no link
+}
+
+// ruleset builds one Landlock layer inside the finished tree. What the layout
+// grants without recursion is granted beneath when flat is nil, for whom a
+// guard of his own looks to it, else as flat says.
+func ruleset(abi int, l *layout, translate func(scope.Capability) landlock.Access, scoped bool, flat *flats) (*landlock.Ruleset, error) {
 	readable := translate(scope.R)
 	grants := []grant{
-		{"/etc", readable}, {"/proc", readable},
-		{"/dev", landlock.Device},
-		{"/dev/shm", translate(scope.R | scope.W | scope.D)},
-		{l.scratch, translate(scope.All)},
+		{path: "/etc", access: readable}, {path: "/proc", access: readable},
+		{path: "/dev", access: landlock.Device},
+		{path: "/dev/shm", access: translate(scope.R | scope.W | scope.D)},
+		{path: l.scratch, access: translate(scope.All)},
 	}
 	if l.listable {
-		grants = append(grants, grant{"/", landlock.List})
+		grants = append(grants, grant{path: "/", access: landlock.List})
 	}
 	for _, p := range systemTrees {
-		grants = append(grants, grant{p, translate(scope.R | scope.X)})
+		grants = append(grants, grant{path: p, access: translate(scope.R | scope.X)})
 	}
 	for _, a := range l.areas {
-		grants = append(grants, grant{a.path, translate(a.cap)})
+		if !a.flat || flat == nil {
+			grants = append(grants, grant{path: a.path, access: translate(a.cap)})
+		}
 	}
-	var rules []landlock.Rule
+	if flat != nil {
+		files, err := flat.grants()
+		if err != nil {
+			return nil, err
+		}
+		grants = append(grants, files...)
+	}
+	rules := make([]landlock.Rule, 0, len(grants))
 	defer func() {
 		for _, r := range rules {
 			unix.Close(r.FD)
 		}
 	}()
 	for _, g := range grants {
-		fd, err := unix.Open(g.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		flags := unix.O_PATH | unix.O_CLOEXEC
+		if g.file {
+			flags |= unix.O_NOFOLLOW
+		}
+		fd, err := unix.Open(g.path, flags, 0)
 		if errors.Is(err, unix.ENOENT) {
 			continue // nothing there to grant
 		}
 		if err != nil {
 			return nil, fmt.Errorf("landlock: open %s: %w", g.path, err)
 		}
+		if g.file && !isFile(fd) { // exchanged since it was looked at
+			unix.Close(fd)
+			continue
+		}
 		rules = append(rules, landlock.Rule{FD: fd, Access: g.access})
 	}
 	return landlock.Build(abi, rules, scoped)
+}
+
+// isFile reports whether fd is neither a directory nor a link.
+func isFile(fd int) bool {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return false
+	}
+	kind := st.Mode & unix.S_IFMT
+	return kind != unix.S_IFDIR && kind != unix.S_IFLNK
 }
 
 // dropBounding empties the calling thread's bounding set, so that nothing it
@@ -159,6 +200,19 @@ func dropBounding() error {
 		}
 	}
 	return nil
+}
+
+// dropBoundingEverywhere is dropBounding for every thread.
+func dropBoundingEverywhere() error {
+	for c := uintptr(0); ; c++ {
+		switch err := allThreads(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0); {
+		case err == nil:
+		case errors.Is(err, unix.EINVAL) && c > unix.CAP_CHECKPOINT_RESTORE:
+			return nil
+		default:
+			return fmt.Errorf("drop bounding capability %d: %w", c, err)
+		}
+	}
 }
 
 func clearCapabilities() error {

@@ -60,7 +60,7 @@ func openSource(p string) (source, error) {
 	return source{fd: fd, file: st.Mode&unix.S_IFMT != unix.S_IFDIR}, nil
 }
 
-func buildTree(s *setup, l *layout, hosts string) error {
+func buildTree(s *setup, l *layout, flat *flats, hosts string) error {
 	if err := namespace.Private(); err != nil {
 		return err
 	}
@@ -110,7 +110,8 @@ func buildTree(s *setup, l *layout, hosts string) error {
 		}
 		b.bind(roots[i], bd.path, attr)
 	}
-	b.covers(l)
+	flat.narrow(b, l)
+	b.covers(l, flat)
 	if s.Policy.Network.UnixSockets == "own" {
 		b.maskSockets(l)
 	}
