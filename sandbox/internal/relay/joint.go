@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"io"
 	"net"
 	"sync"
 )
@@ -19,8 +18,7 @@ func (j *joint) copy() {
 }
 
 func (j *joint) pass(to, from *net.TCPConn) {
-	// Between two TCP connections the bytes stay in the kernel (splice).
-	if _, err := io.Copy(to, from); err != nil {
+	if err := stream(to, from); err != nil {
 		j.abort()
 		return
 	}

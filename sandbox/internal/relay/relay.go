@@ -208,12 +208,17 @@ func (r *Relay) endIdle() {
 			return
 		case <-ticker.C:
 		}
-		r.mu.Lock()
-		for j := range r.joined {
-			if j.idle() > IdleBound {
-				j.abort()
-			}
+		r.endIdleFor(IdleBound)
+	}
+}
+
+// endIdleFor ends connections over which nothing came for longer than bound.
+func (r *Relay) endIdleFor(bound time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for j := range r.joined {
+		if j.idle() > bound {
+			j.abort()
 		}
-		r.mu.Unlock()
 	}
 }
