@@ -137,12 +137,6 @@ func strangers(t *testing.T, at *net.TCPListener) map[string][]int {
 	for range 253 {
 		all["too many"] = append(all["too many"], right)
 	}
-	if fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_MPTCP); err == nil {
-		open(fd, nil)
-		if err := unix.Listen(fd, 1); err == nil {
-			all["MPTCP"] = []int{fd}
-		}
-	}
 	return all
 }
 
@@ -151,7 +145,7 @@ func strangers(t *testing.T, at *net.TCPListener) map[string][]int {
 func TestStrangersAtTheDoor(t *testing.T) {
 	at := plainTCP(t)
 	port := at.Addr().(*net.TCPAddr).Port
-	try := func(fds []int) error {
+	try := func(port int, fds ...int) error {
 		ours, theirs, err := socketPair(unix.SOCK_SEQPACKET)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +155,6 @@ func TestStrangersAtTheDoor(t *testing.T) {
 			t.Fatal(err)
 		}
 		ours.Close()
-		// One door is at the listener, and one at no address that was sent.
 		n := policy.Network{Mode: "local", Endpoints: []policy.Endpoint{{Port: port, Addresses: []netip.Addr{loopback4}}}}
 		s := &Sandbox{doors: c.(*net.UnixConn), network: newNetwork(n, false), relay: relay.New(relay.Options{})}
 		defer s.relay.Close()
@@ -174,17 +167,41 @@ func TestStrangersAtTheDoor(t *testing.T) {
 	all := strangers(t, at)
 	before := openDescriptors(t)
 	for name, fds := range all {
-		if err := try(fds); err == nil {
+		if err := try(port, fds...); err == nil {
 			t.Errorf("%s: was taken", name)
 		} else {
 			t.Logf("%s: %v", name, err)
 		}
 	}
+	// These are where the door is, and are no listeners of TCP.
+	for name, c := range map[string]struct{ protocol, backlog int }{"bound only": {unix.IPPROTO_TCP, -1}, "MPTCP": {unix.IPPROTO_MPTCP, 1}} {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, c.protocol)
+		if err != nil {
+			t.Logf("%s: %v", name, err) // not every kernel has it
+			continue
+		}
+		if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: loopback4.As4()}); err != nil {
+			t.Fatal(err)
+		}
+		if c.backlog > 0 {
+			if err := unix.Listen(fd, c.backlog); err != nil {
+				t.Fatal(err)
+			}
+		}
+		name4, err := unix.Getsockname(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := try(name4.(*unix.SockaddrInet4).Port, fd); err == nil {
+			t.Errorf("%s: was taken", name)
+		}
+		unix.Close(fd)
+	}
 	raw, err := at.File()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := try([]int{int(raw.Fd())}); err != nil {
+	if err := try(port, int(raw.Fd())); err != nil {
 		t.Errorf("the right one: %v", err)
 	}
 	raw.Close()

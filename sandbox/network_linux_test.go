@@ -137,6 +137,14 @@ func TestLocal(t *testing.T) {
 			t.Errorf("%s: %+v", address, r)
 		}
 	}
+	both := server(t, "both4", "127.0.0.1:0")
+	server(t, "both6", fmt.Sprintf("[::1]:%d", both.Port()))
+	g := networked(t, "local", nil, fmt.Sprintf("- %d 127.0.0.1 ::1", both.Port()))
+	for address, want := range map[string]string{both.String(): "both4", fmt.Sprintf("[::1]:%d", both.Port()): "both6"} {
+		if r := g.exchange(address); !strings.HasPrefix(r.Out, want+" hello\n") {
+			t.Errorf("%s: %+v", address, r)
+		}
+	}
 	h.take()
 	for _, address := range []netip.AddrPort{other, away, netip.AddrPortFrom(away.Addr(), four.Port())} {
 		if r := f.exchange(address.String()); r.ExitCode != 1 || !strings.Contains(r.Out, "connection refused") {

@@ -122,6 +122,10 @@ func TestFloodOfSockets(t *testing.T) {
 	if n := len(h.take()); n > 1000 {
 		t.Errorf("%d notices", n)
 	}
+	f.sh(fmt.Sprintf("for i in 1 2 3; do %s %s socket 2 1 0 0; done", self(), attackWord))
+	if n, got := h.count(), h.take(); n != 3 || len(got) > 2 {
+		t.Errorf("the same three times: %d in %q", n, got)
+	}
 }
 
 // TestToldByAStranger: the broker takes nothing but well-formed notices.
