@@ -119,6 +119,7 @@ const (
 	PolicyDeclined        Code = "policy.declined"
 	PolicyEntry           Code = "policy.entry"
 	PolicyEnvironment     Code = "policy.environment"
+	PolicyEndpoint        Code = "policy.endpoint"
 	PolicyRuleDelete      Code = "policy.rule_delete"
 	PolicyRulePermission  Code = "policy.rule_permission"
 	PolicyRuleTarget      Code = "policy.rule_target"
@@ -262,6 +263,7 @@ func Codes() []Code {
 		PolicyDeclined,
 		PolicyEntry,
 		PolicyEnvironment,
+		PolicyEndpoint,
 		PolicyRuleDelete,
 		PolicyRulePermission,
 		PolicyRuleTarget,

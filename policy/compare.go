@@ -93,10 +93,13 @@ var kinds = []struct {
 	{"limit", func(s *Snapshot) map[string]string {
 		e := &s.Effective
 		m := map[string]string{
-			"profile": e.Profile, "policy": e.Workspace.Policy, "network": e.Network.Mode,
+			"profile": e.Profile, "policy": e.Workspace.Policy, "network": e.Network.Mode, "unix_sockets": e.Network.UnixSockets,
 			"memory_mib": strconv.FormatInt(e.Resources.MemoryMiB, 10),
 			"processes":  strconv.Itoa(e.Resources.Processes), "timeout": e.Resources.Timeout.String(),
 			"scratch": strconv.FormatInt(e.Resources.ScratchBytes, 10), "file_size": strconv.FormatInt(e.MaxFileBytes, 10),
+		}
+		for _, end := range e.Network.Endpoints { // what its name leads to today does not count (C-90)
+			m["endpoint "+end.Name()] = "listed"
 		}
 		for name := range e.Environment {
 			m["environment "+name] = e.Environment[name]

@@ -104,7 +104,8 @@ type Entry struct {
 type Network struct {
 	Mode        string     `json:"mode"` // none | local | restricted
 	Endpoints   []Endpoint `json:"endpoints,omitempty"`
-	UnixSockets string     `json:"unix_sockets"` // none | own
+	UnixSockets string     `json:"unix_sockets"`     // none | own
+	Source      string     `json:"source,omitempty"` // file:line of the mode
 }
 
 // Endpoint is one permitted host and port (S1-171, S1-172). What it resolved to

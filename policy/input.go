@@ -1,5 +1,7 @@
 package policy
 
+import "net/netip"
+
 // Input is what a configuration asks for, in the policy's own words; the
 // config package fills it. Paths are absolute and clean, not yet resolved.
 // Every Source is the place of the setting, such as "agent.yaml:12:5".
@@ -17,6 +19,11 @@ type Input struct {
 	MaxFiles        int      // 0: no limit
 	AllowHardLinks  bool
 	Own             Own
+	// Lookup resolves the names of endpoints; nil asks the system.
+	Lookup Lookup
+	// Starting: what was agreed to begins. An endpoint whose name now leads where
+	// no name may lead is closed instead of being a problem.
+	Starting bool
 }
 
 // WorkspaceInput is the workspace as configured.
@@ -66,4 +73,7 @@ type Own struct {
 	UserSystemPrompt string
 	SkillDirs        []string
 	StateDir         string
+	// Listeners are the addresses at which we serve; port 0 is not known yet.
+	Listeners []netip.AddrPort
+	Model     string // host:port of the model's server
 }

@@ -39,6 +39,7 @@ func Resolve(in Input) (*Resolution, error) {
 	r.nesting()
 	r.protect()
 	r.environment()
+	r.network()
 	if len(r.problems) > 0 {
 		return nil, &Problems{List: r.problems}
 	}

@@ -23,7 +23,13 @@ type Record struct {
 	Digest    string     `json:"digest,omitempty"` // SHA-256
 	Channel   string     `json:"channel,omitempty"`
 	Code      fault.Code `json:"code,omitempty"`
-	Reported  bool       `json:"reported,omitempty"` // told by the Worker, not seen by the broker
-	Prev      string     `json:"prev"`
-	Hash      string     `json:"hash,omitempty"`
+	// What network.allow and network.deny are about.
+	Protocol string `json:"protocol,omitempty"` // tcp, or family and type of a socket that was refused
+	Endpoint string `json:"endpoint,omitempty"` // as configured: host:port, or :port in mode local
+	Address  string `json:"address,omitempty"`  // dialled, or attempted inside the sandbox
+	Failed   string `json:"failed,omitempty"`   // why what was allowed was not reached
+	Count    int    `json:"count,omitempty"`    // how often, when more than once
+	Reported bool   `json:"reported,omitempty"` // told by the Worker, not seen by the broker
+	Prev     string `json:"prev"`
+	Hash     string `json:"hash,omitempty"`
 }

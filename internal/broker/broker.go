@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -37,6 +38,9 @@ type Config struct {
 	Audit    Audit
 	Run      *journal.Run
 	Log      *slog.Logger
+	// Refuse reports that an address is a listener of ours, which no sandbox may
+	// reach (C-89). It is called from several goroutines. nil: there are none.
+	Refuse func(netip.AddrPort) bool
 }
 
 // Broker opens a Box for every Task.
@@ -74,6 +78,7 @@ type Box struct {
 	session, task string
 	stop          context.CancelFunc // ends the making of the sandbox
 
+	network notices
 	stands  chan struct{} // closed when the sandbox stands, or does not; then:
 	failure error
 	release func() error // gives the workspace up; nil: not claimed
@@ -140,8 +145,9 @@ func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, j jud
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.broker.callBound())
 	defer cancel()
+	x.network.begin()
 	reply, err := x.sandbox.Call(ctx, callTool, params)
-	if err != nil {
+	if err = errors.Join(x.network.broken(), err); err != nil {
 		return tool.Result{}, err
 	}
 	var r tool.Result
@@ -151,6 +157,7 @@ func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, j jud
 	if r.OK == (r.Error != nil) { // the Worker is not trusted to keep the shape
 		return tool.Result{}, fault.New(fault.PlatformWorker, "broker", "cause", "an impossible result")
 	}
+	x.network.explain(&r)
 	return r, nil
 }
 
@@ -187,6 +194,7 @@ func (x *Box) open(ctx context.Context) (err error) {
 		Policy: cfg.Policy, Config: x.broker.settings,
 		Placeholders: &placeholders{run: cfg.Run},
 		Cgroups:      &cgroups{run: cfg.Run, ids: make(map[string]int)},
+		Notify:       x.notice, Refuse: cfg.Refuse,
 	})
 	return err
 }
@@ -197,9 +205,12 @@ func (x *Box) Close() error {
 	x.stop()
 	<-x.stands // bounded: the claim and the start end with their context
 	var errs []error
-	if x.sandbox != nil {
-		errs = append(errs, x.sandbox.Close())
-		x.sandbox = nil
+	x.network.mu.Lock()
+	standing := x.sandbox
+	x.sandbox = nil
+	x.network.mu.Unlock()
+	if standing != nil {
+		errs = append(errs, standing.Close())
 	}
 	if x.release != nil {
 		errs = append(errs, x.release())

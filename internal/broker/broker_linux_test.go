@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,11 +30,15 @@ func TestMain(m *testing.M) {
 		_ = sandbox.Serve(NewWorker)
 		os.Exit(1)
 	}
+	if len(os.Args) == 3 && os.Args[1] == dialWord {
+		os.Exit(dial(os.Args[2]))
+	}
 	os.Exit(m.Run())
 }
 
 // memory is an audit in memory that can be made to fail.
 type memory struct {
+	mu      sync.Mutex
 	records []audit.Record
 	failAt  int // the number of the record that fails, from 1; 0: none
 }
@@ -41,6 +46,8 @@ type memory struct {
 var errFull = errors.New("no space left")
 
 func (m *memory) Append(r audit.Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.failAt != 0 && len(m.records)+1 >= m.failAt {
 		return errFull
 	}
@@ -49,6 +56,8 @@ func (m *memory) Append(r audit.Record) error {
 }
 
 func (m *memory) events() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	var out []string
 	for _, r := range m.records {
 		out = append(out, r.Event)

@@ -20,7 +20,7 @@ import (
 // apply shows once what the configuration would allow and what that changes,
 // asks once, and stores the answer (UC-05, S1-082..086).
 func apply(ctx context.Context, std Streams, path string, yes bool) int {
-	c, t, err := prepare(path)
+	c, t, err := prepare(path, false)
 	if err != nil {
 		t.report(std.Err, err)
 		return exitInvalid

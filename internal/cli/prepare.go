@@ -32,9 +32,9 @@ type placedError struct {
 
 func (e placedError) Unwrap() error { return e.error }
 
-// prepare runs the validation that serve, apply and show share. The texts are
-// usable in any case.
-func prepare(path string) (*candidate, texts, error) {
+// prepare runs the validation that serve, apply and show share; starting is
+// that of serve. The texts are usable in any case.
+func prepare(path string, starting bool) (*candidate, texts, error) {
 	s, err := config.Load(path)
 	if err != nil {
 		return nil, catalogFor(path), err
@@ -54,11 +54,13 @@ func prepare(path string) (*candidate, texts, error) {
 	if err != nil {
 		return nil, c.texts, err
 	}
-	c.resolved, err = policy.Resolve(s.PolicyInput(policy.Own{
+	in := s.PolicyInput(policy.Own{
 		Executable: filepath.Clean(exe),
 		LocaleDirs: locale.Directories(),
 		StateDir:   c.stateDir,
-	}))
+	})
+	in.Starting = starting
+	c.resolved, err = policy.Resolve(in)
 	if err != nil {
 		return nil, c.texts, err
 	}

@@ -114,11 +114,7 @@ func (c *candidate) entrySection(p *screen.Page, e *policy.Effective) {
 }
 
 func (c *candidate) limitSection(p *screen.Page, e *policy.Effective) {
-	p.Heading(c.text("view.network"))
-	p.Row(screen.Plain, e.Network.Mode, c.text("view.network."+e.Network.Mode))
-	for _, end := range e.Network.Endpoints {
-		p.Row(screen.Plain, end.Host, strconv.Itoa(end.Port))
-	}
+	c.networkSection(p, &e.Network)
 	p.Heading(c.text("view.resources"))
 	r := e.Resources
 	p.Row(screen.Plain, c.text("view.profile"), r.Profile)
@@ -133,6 +129,27 @@ func (c *candidate) limitSection(p *screen.Page, e *policy.Effective) {
 		for _, name := range slices.Sorted(maps.Keys(e.Environment)) {
 			p.Row(screen.Plain, name, e.Environment[name])
 		}
+	}
+}
+
+// networkSection shows what can be reached, and where its names lead today.
+func (c *candidate) networkSection(p *screen.Page, n *policy.Network) {
+	p.Heading(c.text("view.network"))
+	p.Row(screen.Plain, n.Mode, c.text("view.network."+n.Mode))
+	for _, end := range n.Endpoints {
+		leads := make([]string, len(end.Addresses))
+		for i, a := range end.Addresses {
+			leads[i] = a.String()
+		}
+		where := strings.Join(leads, ", ")
+		if end.Closed != "" {
+			where = c.text("view.closed." + end.Closed)
+		}
+		p.Row(screen.Plain, "", arrow(end.Name(), where))
+		p.Row(screen.Plain, "", end.Source)
+	}
+	if n.UnixSockets == "own" {
+		p.Row(screen.Plain, c.text("view.unix_sockets"), c.text("view.unix_sockets.own"))
 	}
 }
 

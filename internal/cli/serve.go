@@ -30,7 +30,7 @@ func connect(c *candidate) outside {
 // S1-218, S1-221, SEC-INV-11). It returns 0 at the end of the client or on a
 // signal.
 func serve(ctx context.Context, std Streams, path string) int {
-	c, t, err := prepare(path)
+	c, t, err := prepare(path, true)
 	if err == nil {
 		err = c.applicable()
 	}
@@ -83,6 +83,7 @@ func (s *server) serve(ctx context.Context, std Streams) error {
 	pid, log := fmt.Sprint(os.Getpid()), s.logDir
 	if m.Transport == "http" {
 		return s.mcp.ListenAndServe(ctx, m.HTTP.Listen, m.HTTP.Peer, func(endpoints []string) {
+			s.doors.add(endpoints)
 			for _, e := range endpoints {
 				fmt.Fprintln(std.Err, s.text("serve.ready_http", "endpoint", e, "protocol", protocol, "pid", pid, "log", log))
 			}

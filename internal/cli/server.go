@@ -30,6 +30,7 @@ type server struct {
 	tokens *audit.TokenLog
 	broker *broker.Broker
 	agent  *agent.Runner
+	doors  doors
 	desk   *session.Desk
 	mcp    *mcpserver.Server
 	opened closers
@@ -73,6 +74,7 @@ func openServer(c *candidate, stderr io.Writer, recovered journal.Report) (s *se
 		// Equal to what was applied in all that counts, with today's places and
 		// inodes: an unchanged executable need not be hashed at every start.
 		Policy: c.resolved.Effective, Settings: toolSettings(c), Audit: s.audit, Run: run, Log: s.log,
+		Refuse: s.doors.has,
 	}); err != nil {
 		return nil, err
 	}
@@ -101,6 +103,12 @@ func openServer(c *candidate, stderr io.Writer, recovered journal.Report) (s *se
 			level = slog.LevelError
 		}
 		s.log.Log(context.Background(), level, "configuration", "problem", c.problem(w))
+	}
+	for _, e := range c.resolved.Effective.Network.Endpoints {
+		if e.Closed != "" {
+			s.log.Warn("network", "problem",
+				c.text("serve.endpoint_closed", "endpoint", e.Name(), "source", e.Source, "why", c.text("view.closed."+e.Closed)))
+		}
 	}
 	return s, nil
 }

@@ -10,7 +10,7 @@ import (
 // is in force, with the platform's state. It changes nothing (UC-06,
 // S1-087..089).
 func show(ctx context.Context, std Streams, path string) int {
-	c, t, err := prepare(path)
+	c, t, err := prepare(path, false)
 	if err != nil {
 		t.report(std.Err, err)
 		return exitInvalid

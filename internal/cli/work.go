@@ -129,5 +129,28 @@ func capabilities(t texts, e *policy.Effective) string {
 		}
 	}
 	return t.text("prompt.capabilities", "profile", e.Profile, "rights", rights.String(),
-		"commands", strings.Join(aliases, ", "), "network", e.Network.Mode)
+		"commands", strings.Join(aliases, ", "), "network", reachable(t, &e.Network))
+}
+
+// mostNamed is how many endpoints the prompt names; tokens are dear.
+const mostNamed = 16
+
+// reachable says in a few words what commands may connect to.
+func reachable(t texts, n *policy.Network) string {
+	var names []string
+	for _, e := range n.Endpoints {
+		switch {
+		case e.Closed != "" || len(names) > mostNamed:
+		case len(names) == mostNamed:
+			names = append(names, "…")
+		case e.Host == "":
+			names = append(names, "localhost"+e.Name())
+		default:
+			names = append(names, e.Name())
+		}
+	}
+	if len(names) == 0 {
+		return t.text("prompt.network.none")
+	}
+	return t.text("prompt.network.listed", "endpoints", strings.Join(names, ", "))
 }

@@ -177,11 +177,15 @@ func TestProblems(t *testing.T) {
 		{"entry without path", head + "  execution: {entries: [{alias: a}]}\n", []string{"4:25 sandbox.execution.entries[0].path config.missing/missing"}},
 		{"endpoints without mode", head + "  network: {endpoints: [{port: 1}]}\n", []string{"4:24 sandbox.network.endpoints config.value/endpoints_without_mode"}},
 		{"local endpoint with host", head + "  network: {mode: local, endpoints: [{host: a, port: 1}]}\n", []string{
-			"4:19 sandbox.network.mode config.unavailable/network_mode", "4:45 sandbox.network.endpoints[0].host config.value/endpoint_local",
+			"4:45 sandbox.network.endpoints[0].host config.value/endpoint_local",
 		}},
 		{"restricted endpoint without host", head + "  network: {mode: restricted, endpoints: [{port: 0}]}\n", []string{
-			"4:19 sandbox.network.mode config.unavailable/network_mode",
 			"4:43 sandbox.network.endpoints[0].host config.value/endpoint_restricted", "4:50 sandbox.network.endpoints[0].port config.value/range",
+		}},
+		{"mode without endpoints", head + "  network: {mode: restricted}\n", []string{"4:19 sandbox.network.mode config.value/endpoints_missing"}},
+		{"endpoints empty", head + "  network: {mode: local, endpoints: []}\n", []string{"4:19 sandbox.network.mode config.value/endpoints_missing"}},
+		{"endpoint twice", head + "  network: {mode: restricted, endpoints: [{host: A.example, port: 1}, {host: a.example., port: 1}, {host: a.example, port: 2}]}\n", []string{
+			"4:71 sandbox.network.endpoints[1] config.value/endpoint_twice",
 		}},
 		{"channel twice", head + "approval: {channels: [local, local]}\n", []string{"4:30 approval.channels[1] config.value/twice"}},
 		{"several at once", "schema_version: 2\nagent: {max_tasks: no}\nsandbox:\n  profil: readonly\nlogging: {level: loud}\n", []string{
@@ -245,8 +249,6 @@ func TestUnavailable(t *testing.T) {
 		{"allow_all", "sandbox: {workspace: {root: p, policy: allow_all}}", "sandbox: {workspace: {root: p, policy: deny_outside}}", "2:40 sandbox.workspace.policy config.unavailable/allow_all"},
 		{"approve_outside", "sandbox: {workspace: {root: p, policy: approve_outside}}", "sandbox: {workspace: {root: p, policy: approve_outside}}\napproval: {channels: []}", "2:40 sandbox.workspace.policy config.unavailable/approve_outside"},
 		{"client", "sandbox: {workspace: {root: p}}\napproval: {channels: [client]}", "sandbox: {workspace: {root: p}}\napproval: {channels: [local]}", "3:23 approval.channels[0] config.unavailable/channel_client"},
-		{"network", "sandbox: {workspace: {root: p}, network: {mode: local, endpoints: [{port: 1}]}}", "sandbox: {workspace: {root: p}, network: {mode: none, endpoints: []}}", "2:49 sandbox.network.mode config.unavailable/network_mode"},
-		{"unix sockets", "sandbox: {workspace: {root: p}, network: {unix_sockets: own}}", "sandbox: {workspace: {root: p}, network: {unix_sockets: none}}", "2:57 sandbox.network.unix_sockets config.unavailable/unix_sockets"},
 		{"skills", "sandbox: {workspace: {root: p}}\nskills: {directories: [a]}", "sandbox: {workspace: {root: p}}\nskills: {directories: []}", "3:23 skills.directories config.unavailable/skills"},
 		{"compact_at", "sandbox: {workspace: {root: p}}\nagent: {compact_at: 0.5}", "sandbox: {workspace: {root: p}}\nagent: {compact_at: 0.80}", "3:21 agent.compact_at config.unavailable/only_default"},
 		{"path_allowlist", "sandbox: {workspace: {root: p, properties: {path_allowlist: [a]}}}", "sandbox: {workspace: {root: p, properties: {path_allowlist: []}}}", "2:61 sandbox.workspace.properties.path_allowlist config.unavailable/path_allowlist"},

@@ -3,6 +3,9 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net"
+	"net/netip"
+	"net/url"
 	"slices"
 
 	"sunaba/policy"
@@ -13,6 +16,7 @@ import (
 // locale directories, state directory.
 func (s *Settings) PolicyInput(own policy.Own) policy.Input {
 	own.Config, own.Local = s.Path, s.Local
+	own.Listeners, own.Model = s.listeners(), s.modelAddress()
 	own.UserSystemPrompt, own.SkillDirs = s.Agent.UserSystemPrompt, s.Skills.Directories
 	sb, props := &s.Sandbox, &s.Sandbox.Workspace.Properties
 	in := policy.Input{
@@ -21,7 +25,9 @@ func (s *Settings) PolicyInput(own policy.Own) policy.Input {
 			Root: sb.Workspace.Root, Name: sb.Workspace.Name, Policy: sb.Workspace.Policy,
 			ProtectHostTools: sb.Workspace.ProtectHostTools, Source: s.source("sandbox.workspace.root"),
 		},
-		Network: policy.Network{Mode: sb.Network.Mode, UnixSockets: sb.Network.UnixSockets},
+		Network: policy.Network{
+			Mode: sb.Network.Mode, UnixSockets: sb.Network.UnixSockets, Source: s.source("sandbox.network.mode"),
+		},
 		Resources: policy.Resources{
 			Profile: sb.Resources.Profile, MemoryMiB: sb.Resources.MemoryMiB, Processes: sb.Resources.Processes,
 			Timeout: sb.Resources.Timeout, ScratchBytes: sb.Resources.Scratch, FileSizeBytes: sb.Resources.FileSize,
@@ -32,8 +38,9 @@ func (s *Settings) PolicyInput(own policy.Own) policy.Input {
 		AllowHardLinks:  props.AllowHardLinks,
 		Own:             own,
 	}
-	for _, e := range sb.Network.Endpoints {
-		in.Network.Endpoints = append(in.Network.Endpoints, policy.Endpoint{Host: e.Host, Port: e.Port})
+	for i, e := range sb.Network.Endpoints {
+		key := fmt.Sprintf("sandbox.network.endpoints[%d].port", i)
+		in.Network.Endpoints = append(in.Network.Endpoints, policy.Endpoint{Host: e.Host, Port: e.Port, Source: s.source(key)})
 	}
 	for i, m := range sb.Mounts {
 		key := fmt.Sprintf("sandbox.mounts[%d].path", i)
@@ -77,4 +84,37 @@ func (s *Settings) source(key string) string {
 		return at.String()
 	}
 	return s.Path
+}
+
+// listeners are the addresses at which the server will listen; those with port
+// 0 are not known yet.
+func (s *Settings) listeners() []netip.AddrPort {
+	var out []netip.AddrPort
+	if s.MCP.Transport != "http" {
+		return nil
+	}
+	for _, l := range s.MCP.HTTP.Listen {
+		if a, err := netip.ParseAddrPort(l); err == nil && a.Port() != 0 {
+			out = append(out, netip.AddrPortFrom(a.Addr().Unmap(), a.Port()))
+		}
+	}
+	return out
+}
+
+// modelAddress is the host and port of the model's server, "" where the URL
+// has none.
+func (s *Settings) modelAddress() string {
+	u, err := url.Parse(s.Ollama.BaseURL)
+	if err != nil {
+		return ""
+	}
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	default:
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }

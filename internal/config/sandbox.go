@@ -169,39 +169,6 @@ func (d *decoder) entry(o *object) Entry {
 	return e
 }
 
-func (d *decoder) network(n *Network, o *object) {
-	mode, endpoints := o.at("mode"), o.at("endpoints")
-	n.Mode = mode.word("none", "none", "local", "restricted")
-	for _, c := range endpoints.items() {
-		e := c.object()
-		host, port := e.at("host"), e.at("port")
-		var end Endpoint
-		if n.Mode != "local" || host.given() {
-			end.Host = host.line("")
-		}
-		switch {
-		case n.Mode == "local" && host.given():
-			host.problem(fault.ConfigValue, "endpoint_local")
-		case n.Mode == "restricted" && end.Host == "" && !host.broken:
-			host.problem(fault.ConfigValue, "endpoint_restricted")
-		}
-		port.required(func(c cursor) string { end.Port = c.count(0, 1, 65535); return "" })
-		e.done()
-		n.Endpoints = append(n.Endpoints, end)
-	}
-	switch {
-	case n.Mode != "none":
-		mode.unavailable("network_mode", "value", n.Mode)
-	case len(n.Endpoints) > 0: // S1-173
-		endpoints.problem(fault.ConfigValue, "endpoints_without_mode")
-	}
-	unix := o.at("unix_sockets")
-	if n.UnixSockets = unix.word("none", "none", "own"); n.UnixSockets != "none" {
-		unix.unavailable("unix_sockets")
-	}
-	o.done()
-}
-
 // profiles are the resource profiles (S1-180..182); scratch is our own choice,
 // a quarter of the memory.
 var profiles = map[string]Resources{
