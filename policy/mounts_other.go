@@ -1,0 +1,10 @@
+//go:build !linux
+
+package policy
+
+// mountTable is empty where directories have one name only.
+type mountTable struct{}
+
+func mounts() mountTable { return mountTable{} }
+
+func (mountTable) alias(dir, where string) string { return "" }
