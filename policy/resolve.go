@@ -176,9 +176,10 @@ func (r *resolver) mounts() {
 	}
 }
 
-// nesting refuses an area with fewer rights than the one around it: the
-// kernel's rules add up along a path, so the narrower grant would not hold
-// (SANDBOX-LINUX §3.3). Narrowing is what sandbox.scope is for.
+// nesting refuses what cannot be enforced of areas in areas. The kernel's rules
+// add up along a path (SANDBOX-LINUX §3.3), so that an inner area with fewer
+// rights is held by its mount alone: that takes write with delete, and execute,
+// but never delete alone.
 func (r *resolver) nesting() {
 	roots := slices.DeleteFunc(slices.Clone(r.e.Roots), func(x Root) bool { return x.Kind == RootExecutable })
 	for i, a := range roots {
@@ -193,7 +194,9 @@ func (r *resolver) nesting() {
 				outer.Kind == RootRuntime && inner.Capability.Has(scope.W): // runtimes says it better
 			case inner.Path == outer.Path && inner.Kind != RootRuntime && outer.Kind != RootRuntime:
 				r.problem(fault.PolicyRoot, "root_twice", inner.Source, "path", inner.Path, "other", outer.Source)
-			case !inner.Capability.Has(outer.Capability):
+			case inner.Capability.Has(outer.Capability):
+			case inner.Kind == RootRuntime || outer.Kind == RootRuntime,
+				inner.Capability.Has(scope.W) && outer.Capability&^inner.Capability&scope.D != 0:
 				r.problem(fault.PolicyNested, "nested", inner.Source, "path", inner.Path,
 					"rights", inner.Capability.String(), "other", outer.Path, "other_rights", outer.Capability.String())
 			}

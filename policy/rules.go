@@ -166,15 +166,19 @@ func (r *Rules) named(name string) bool {
 	return slices.ContainsFunc(r.guard.Explain(name).Deny, func(d scope.Rule) bool { return d.Target == name })
 }
 
-// granted returns what the roots grant on name: those for files, which
-// sandbox.scope narrows, and those for programs, which only its denies do.
+// granted returns what the roots grant on name: the innermost of those for
+// files, which sandbox.scope narrows, and all of those for programs, which only
+// its denies do.
 func (r *Rules) granted(name string) (files, programs scope.Capability) {
+	near := -1
 	for _, g := range r.roots {
 		if !contains(g.Path, name) {
 			continue
 		}
 		if g.forFiles() {
-			files |= g.Capability
+			if len(g.Path) > near {
+				near, files = len(g.Path), g.Capability
+			}
 		} else {
 			programs |= g.Capability & (scope.R | scope.X)
 		}

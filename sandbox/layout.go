@@ -49,6 +49,9 @@ func (l *layout) home() string { return l.scratch + "/home" }
 // Check reports what of the policy this backend cannot enforce; a policy that
 // fails it is refused before anything runs (SD-19).
 func Check(e *policy.Effective) error {
+	if err := checkNested(e); err != nil {
+		return err
+	}
 	if err := checkFlat(e); err != nil {
 		return err
 	}
@@ -68,12 +71,21 @@ func newLayout(e *policy.Effective) layout {
 			l.scratch = "/tmp/.scratch" // a root below /tmp: only this much of it is scratch (C-79)
 		}
 		c := rootCapability(e, r)
-		parts := narrowed(e.Scope, area{path: r.Path, cap: c}, r.Kind)
+		parts := slices.DeleteFunc(narrowed(e.Scope, area{path: r.Path, cap: c}, r.Kind), func(a area) bool {
+			return filesRoot(e, a.path).Path != r.Path && r.Kind != policy.RootRuntime && r.Kind != policy.RootExecutable
+		})
 		l.binds = append(l.binds, mountsFor(r.Path, c, parts)...)
 		l.areas = append(l.areas, parts...)
 	}
 	slices.SortStableFunc(l.binds, func(a, b bind) int { return cmp.Compare(depth(a.path), depth(b.path)) })
 
+	for _, r := range e.Roots { // an area in another one stays where it is
+		for _, outer := range l.binds {
+			if outer.write && outer.path != r.Path && within(r.Path, outer.path) {
+				l.pin(outer.path, r.Path)
+			}
+		}
+	}
 	for _, p := range e.Protected {
 		if p.Hidden {
 			l.hide(p.Path)
@@ -98,6 +110,36 @@ func newLayout(e *policy.Effective) layout {
 		*list = slices.Compact(*list)
 	}
 	return l
+}
+
+// checkNested refuses write without delete inside an area with delete: kernel
+// rules add up along a path, and a mount knows no difference between the two.
+func checkNested(e *policy.Effective) error {
+	for _, inner := range e.Roots {
+		c := rootCapability(e, inner)
+		if !c.Has(scope.W) || c.Has(scope.D) {
+			continue
+		}
+		for _, outer := range e.Roots {
+			if d := rootCapability(e, outer); d.Has(scope.D) && outer.Path != inner.Path && within(inner.Path, outer.Path) {
+				return fault.New(fault.PolicyNested, "sandbox", "path", inner.Path, "rights", c.String(),
+					"other", outer.Path, "other_rights", d.String(), "source", inner.Source)
+			}
+		}
+	}
+	return nil
+}
+
+// filesRoot returns the innermost workspace or mount that holds p: what it grants
+// holds, however much the areas around it do.
+func filesRoot(e *policy.Effective, p string) (best policy.Root) {
+	for _, r := range e.Roots {
+		files := r.Kind == policy.RootWorkspace || r.Kind == policy.RootMount
+		if files && within(p, r.Path) && len(r.Path) > len(best.Path) {
+			best = r
+		}
+	}
+	return best
 }
 
 func rootCapability(e *policy.Effective, r policy.Root) scope.Capability {
