@@ -14,7 +14,7 @@ import (
 
 func TestAliases(t *testing.T) {
 	table := parseMounts(`20 1 8:1 / / rw - ext4 /dev/a rw
-21 20 8:1 /opt/rt /work/ws/rt rw - ext4 /dev/a rw
+21 20 8:1 /opt/rt /srv/ws/rt rw - ext4 /dev/a rw
 22 20 8:2 / /data rw - ext4 /dev/b rw
 23 20 8:2 /deep/er /opt/other/lib rw - ext4 /dev/b rw
 24 20 8:1 /home/x\040y /mnt rw - ext4 /dev/a rw
@@ -22,10 +22,10 @@ func TestAliases(t *testing.T) {
 26 20 8:1 /opt /over rw - ext4 /dev/a rw
 `)
 	for _, row := range []struct{ dir, where, want string }{
-		{"/opt/rt", "/work/ws", "/work/ws/rt"},
-		{"/opt/rt/lib", "/work/ws", "/work/ws/rt/lib"},
-		{"/opt/rt", "/work/ws/rt/lib", "/work/ws/rt/lib"},
-		{"/opt/rt", "/work/ws/src", ""},
+		{"/opt/rt", "/srv/ws", "/srv/ws/rt"},
+		{"/opt/rt/lib", "/srv/ws", "/srv/ws/rt/lib"},
+		{"/opt/rt", "/srv/ws/rt/lib", "/srv/ws/rt/lib"},
+		{"/opt/rt", "/srv/ws/src", ""},
 		{"/opt/other", "/data", "/data/deep/er"},
 		{"/opt/other", "/data/deep/er/est", "/data/deep/er/est"},
 		{"/opt/other", "/data/shallow", ""},
