@@ -173,6 +173,16 @@ func checkNetwork(n policy.Network) error {
 	return nil
 }
 
+// oneAddress reports whether a is an address that a device may have and that
+// means the same everywhere on this machine.
+func oneAddress(a netip.Addr) bool {
+	a, broadcast := a.Unmap(), netip.AddrFrom4([4]byte{255, 255, 255, 255})
+	if a.Is4() {
+		return a.As4()[0] != 0 && !a.IsMulticast() && a != broadcast
+	}
+	return a.Zone() == "" && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLinkLocalUnicast()
+}
+
 // endpointHost reports whether an endpoint's host is one for its mode.
 func endpointHost(mode string, e policy.Endpoint) bool {
 	if mode == "local" {
@@ -184,7 +194,7 @@ func endpointHost(mode string, e policy.Endpoint) bool {
 		return e.Host == ""
 	}
 	if a, err := netip.ParseAddr(e.Host); err == nil {
-		return a.Zone() == "" && !a.IsUnspecified() && !a.IsMulticast() && !(a.Is6() && a.IsLinkLocalUnicast())
+		return oneAddress(a)
 	}
 	name := hostName(e.Host)
 	if name == "" || len(name) > 253 {

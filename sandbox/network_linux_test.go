@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -35,6 +36,20 @@ func init() {
 		answer, err := bufio.NewReader(c).ReadString('\n')
 		fmt.Print(answer)
 		return err
+	}
+	attacks["stack-protocol"] = func(args []string) error {
+		high, err := strconv.Atoi(args[0])
+		if err != nil {
+			return err
+		}
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		h, name := uintptr(high)<<32, []byte("mptcp")
+		_, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP|h, unix.TCP_ULP|h, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), 0)
+		return fail(errno)
 	}
 	attacks["serve-self"] = func(args []string) error { // listens, and connects to itself
 		l, err := net.Listen("tcp", args[0])
@@ -257,6 +272,50 @@ func TestNameAddresses(t *testing.T) {
 	}
 }
 
+// TestUnusualAddresses: every address that is not refused can be set up.
+func TestUnusualAddresses(t *testing.T) {
+	at := server(t, "odd", "127.0.0.1:0")
+	odd := []string{"240.0.0.1", "169.254.169.254", "127.1.2.3", "127.0.0.1", "10.0.0.0", "fc00::1", "::ffff:10.9.8.7", "64:ff9b::1", "2001:db8::"}
+	var endpoints []string
+	for _, o := range odd {
+		endpoints = append(endpoints, fmt.Sprintf("%s %d 127.0.0.1", o, at.Port()))
+	}
+	f := networked(t, "restricted", nil, endpoints...)
+	for _, o := range odd {
+		if r := f.exchange(net.JoinHostPort(o, fmt.Sprint(at.Port()))); r.ExitCode != 0 {
+			t.Errorf("%s: %+v", o, r)
+		}
+	}
+}
+
+// TestWithoutIPv6: on a host that has none, IPv6 endpoints are closed and the
+// others are as ever.
+func TestWithoutIPv6(t *testing.T) {
+	n := policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{
+		endpoint(t, "2001:db8::1 80 2001:db8::1"), endpoint(t, "192.0.2.1 80 192.0.2.1"), endpoint(t, "localhost 81 127.0.0.1 ::1"),
+	}}
+	with, without := newNetwork(n, true), newNetwork(n, false)
+	if len(with.doors) != 4 || len(without.doors) != 2 || len(with.literal) != 2 || len(without.literal) != 1 {
+		t.Errorf("with %+v\nwithout %+v", with, without)
+	}
+}
+
+// TestStackedProtocols: nothing is put upon a TCP connection that brings kernel
+// code of its own.
+func TestStackedProtocols(t *testing.T) {
+	f := networked(t, "local", nil, "- 1 127.0.0.1")
+	for _, high := range []string{"0", "1"} {
+		args := []string{self(), attackWord, "stack-protocol", high}
+		if r := f.call("run", order{Argv: args}); r.ExitCode != 1 || !strings.Contains(r.Out, unix.ENOENT.Error()) {
+			t.Errorf("%+v", r)
+		}
+		// Outside the kernel knows the protocol and says for whom it is not.
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err == nil || strings.Contains(string(out), unix.ENOENT.Error()) {
+			t.Logf("no twin: this kernel has no such protocol: %s", out)
+		}
+	}
+}
+
 // TestCheckNetwork: what is not understood is refused by name, before anything
 // runs.
 //
@@ -279,6 +338,11 @@ func TestCheckNetwork(t *testing.T) {
 		"two lines":       {policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{{Host: "a\n127.0.0.1 b", Port: 80}}}, true},
 		"two words":       {policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{{Host: "a b", Port: 80}}}, true},
 		"zone":            {policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{{Host: "fe80::1%lo", Port: 80}}}, true},
+		"broadcast":       {policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{{Host: "255.255.255.255", Port: 80}}}, true},
+		"mapped nothing":  {policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{{Host: "::ffff:0.0.0.0", Port: 80}}}, true},
+		"multicast":       {policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{{Host: "ff02::1", Port: 80}}}, true},
+		"link-local":      {policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{{Host: "fe80::1", Port: 80}}}, true},
+		"metadata":        {policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{{Host: "169.254.169.254", Port: 80}}}, false},
 		"all addresses":   {policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{{Host: "0.0.0.0", Port: 80}}}, true},
 		"local with host": {policy.Network{Mode: "local", Endpoints: []policy.Endpoint{ok}}, true},
 		"local, LAN":      {policy.Network{Mode: "local", Endpoints: []policy.Endpoint{{Port: 80, Addresses: []netip.Addr{netip.MustParseAddr("192.168.0.1")}}}}, true},

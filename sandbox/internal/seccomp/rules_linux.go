@@ -94,6 +94,15 @@ func forCommands(o Options) []rule {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
 		refuse(unix.EPERM), retAllow)
 	add("sockets", unix.SYS_SOCKET, sockets(o)...)
+	// A protocol stacked upon TCP brings kernel code that nobody else needs.
+	add("stacked protocols", unix.SYS_SETSOCKOPT,
+		bpf.LoadAbsolute{Off: low(1), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 1},
+		retAllow,
+		bpf.LoadAbsolute{Off: low(2), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TCP_ULP, SkipTrue: 1},
+		retAllow,
+		refuse(unix.ENOENT)) // as where the kernel has no such protocol
 	add("socket pairs", unix.SYS_SOCKETPAIR, socketPairs...)
 	return out
 }
