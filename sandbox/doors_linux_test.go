@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -230,6 +231,24 @@ func openDescriptors(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(all)
+}
+
+// TestNetworkState: what is not heard of is named.
+func TestNetworkState(t *testing.T) {
+	f := networked(t, "restricted", nil, "a.example 80 127.0.0.1", "a.example 81")
+	probed, err := Probe(t.Context(), Options{Policy: f.p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Mechanism{{"network", true, "addresses and ports: 1"}, {"network notices", true, "sockets, connections"}}
+	got := slices.DeleteFunc(probed, func(m Mechanism) bool { return !strings.HasPrefix(m.Name, "network") })
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	f.s.standing.Unwatched = []string{unwatchedConnections, unwatchedSockets}
+	if got := f.s.networkState()[1]; got != (Mechanism{"network notices", false, "connections, sockets"}) {
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestFloodOfConnections: more connections than there are places end at once;

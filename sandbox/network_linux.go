@@ -46,12 +46,12 @@ func (n network) open(s *setup, r *reporter) error {
 	if s.IPv6 {
 		families = append(families, netip.IPv6Unspecified())
 	}
+	r.watchResets(s.IPv6)
 	for _, f := range families {
-		if err := lo.Everywhere(f); err != nil {
-			return err
+		if lo.Everywhere(f) != nil { // then there is no way to such addresses, and no reset
+			r.blind()
 		}
 	}
-	r.watchResets(s.IPv6)
 	return n.handOver()
 }
 

@@ -51,12 +51,15 @@ func (r *reporter) watchResets(ipv6 bool) {
 	for _, o := range open {
 		w, err := o()
 		if err != nil {
-			r.unwatched = []string{unwatchedConnections}
+			r.blind()
 			return
 		}
 		r.resets = append(r.resets, w)
 	}
 }
+
+// blind notes that not every refused connection is seen.
+func (r *reporter) blind() { r.unwatched = []string{unwatchedConnections} }
 
 // serve begins to tell, of refused sockets too when l is not nil.
 func (r *reporter) serve(l *seccomp.Listener) {
