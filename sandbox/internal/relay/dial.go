@@ -48,6 +48,7 @@ func dialOne(ctx context.Context, a netip.AddrPort, left int) (*net.TCPConn, err
 	d.SetMultipathTCP(false)
 	if a.Addr().IsLoopback() {
 		d.Control = unpaced
+		d.KeepAlive = -1 // whose process ends is known at once
 	}
 	c, err := d.DialContext(ctx, "tcp", a.String())
 	if err != nil {
