@@ -2,6 +2,7 @@ package tool
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -17,23 +18,30 @@ const blockedTail = 8 << 10
 
 // What programs print when the system says no, in the language they run in.
 var (
-	refusals = pattern.Lazy(`(?i)permission denied|read-only file system|operation not permitted|no such file or directory|(?:directory )?nonexistent`)
+	refusals = pattern.Lazy(`(?i)permission denied|read-only file system|operation not permitted|no such file or directory|(?:directory )?nonexistent|device or resource busy|invalid cross-device link`)
 	offline  = pattern.Lazy(`(?i)network is (?:unreachable|down)|could not resolve|couldn't resolve|name resolution|no such host|name or service not known`)
 	removal  = pattern.Lazy(`(?i)remov|unlink|delet|renam|\bmov`)
 	quotes   = pattern.Lazy("'([^']+)'|‘([^’]+)’|\"([^\"]+)\"|`([^'`]+)['`]")
 )
 
+// block is what the sandbox refused to a command.
+type block struct {
+	operation string
+	path      string // "" for the network
+	rule      string // of the settings, with its place; "" where no single one decides
+}
+
 // blocked finds out what the sandbox refused to a command that failed, so that
-// the model does not take it for a mistake of its own: the operation, "" for
-// none, and the path. A program's words only say where to look; the policy
-// decides. What a file's mode or absence alone explains is none.
-func (e *Env) blocked(c sandbox.Capture, dir string) (operation, path string) {
+// the model does not take it for a mistake of its own; the zero block is
+// nothing. A program's words only say where to look; the policy decides. What a
+// file's mode or absence alone explains is nothing.
+func (e *Env) blocked(c sandbox.Capture, dir string) block {
 	end := append(c.Head[:len(c.Head):len(c.Head)], c.Tail...)
 	end = end[max(0, len(end)-blockedTail):]
 	for line := range strings.Lines(string(end)) {
 		line = strings.TrimRight(line, "\r\n")
 		if offline().MatchString(line) && e.Policy.Network.Mode != "restricted" {
-			return "network", ""
+			return block{operation: "network"}
 		}
 		at := refusals().FindStringIndex(line)
 		if at == nil {
@@ -45,12 +53,24 @@ func (e *Env) blocked(c sandbox.Capture, dir string) (operation, path string) {
 				named = filepath.Join(dir, named)
 			}
 			named = filepath.Clean(named)
-			if operation := e.lacks(named, said, removal().MatchString(line)); operation != "" {
-				return operation, named
+			if operation, rule := e.lacks(named, said, removal().MatchString(line)); operation != "" {
+				return block{operation, named, rule}
 			}
 		}
 	}
-	return "", ""
+	return block{}
+}
+
+// ruleOf names the rule in a refusal, with its place.
+func ruleOf(err error) string {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Args["rule"] == "" {
+		return ""
+	}
+	if f.Args["source"] == "" {
+		return f.Args["rule"]
+	}
+	return f.Args["rule"] + " (" + f.Args["source"] + ")"
 }
 
 // namedPaths returns what of a message may be the path it is about: everything
@@ -73,42 +93,94 @@ func namedPaths(line, before string) []string {
 }
 
 // lacks returns the operation on path that the policy does not grant and that
-// therefore failed with the words said, "" when the policy explains nothing.
-func (e *Env) lacks(path, said string, removing bool) string {
+// therefore failed with the words said, and the rule that takes it; "" when the
+// policy explains nothing.
+func (e *Env) lacks(path, said string, removing bool) (operation, rule string) {
 	absent := said == "no such file or directory" || strings.HasSuffix(said, "nonexistent")
 	readOnly := said == "read-only file system"
 	switch err := e.FS.Allows(path, scope.R); {
 	case errors.Is(err, &fault.Error{Code: fault.FSOutsideWorkspace}):
 		switch {
 		case readOnly:
-			return "write"
+			return "write", ""
 		case e.visible(path): // there it is the system's own doing
-			return ""
+			return "", ""
 		}
-		return "access"
+		return "access", ""
 	case errors.Is(err, &fault.Error{Code: fault.FSOutOfScope}):
-		return "read"
+		return "read", ruleOf(err)
 	case err != nil || absent:
-		return ""
+		return "", ""
 	}
-	if removing && e.FS.Allows(path, scope.R|scope.D) != nil {
-		return "delete"
+	if said == "device or resource busy" || said == "invalid cross-device link" {
+		return e.held(path)
+	}
+	if removing {
+		if err := e.FS.Allows(path, scope.R|scope.D); err != nil {
+			return "delete", ruleOf(err)
+		}
 	}
 	info, _, err := e.FS.Stat(path)
-	if err == nil && info.Mode().IsRegular() {
+	regular := err == nil && info.Mode().IsRegular()
+	if regular {
 		f, _, err := e.FS.OpenFile(path)
 		if err != nil {
-			return "" // its mode
+			return "", "" // its mode
 		}
 		f.Close()
 	}
-	switch {
-	case e.FS.Allows(path, scope.R|scope.W) != nil:
-		return "write"
-	case err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 && e.FS.Allows(path, scope.R|scope.X) != nil:
-		return "execute"
+	if err := e.FS.Allows(path, scope.R|scope.W); err != nil {
+		return "write", ruleOf(err)
 	}
-	return ""
+	if regular && info.Mode()&0o111 != 0 {
+		if err := e.FS.Allows(path, scope.R|scope.X); err != nil {
+			return "execute", ruleOf(err)
+		}
+	}
+	if rule := e.flat(path); rule != "" && (removing || err != nil) {
+		return "create", rule
+	}
+	return "", ""
+}
+
+// held says why path is not moved or linked from: a rule names it or something
+// beneath it, which would leave its place.
+func (e *Env) held(path string) (operation, rule string) {
+	rules, err := e.Policy.Rules()
+	if err != nil {
+		return "", ""
+	}
+	if !rules.CapabilityAt(path).Has(scope.W) {
+		return "write", placed(rules.Why(path, scope.W))
+	}
+	if target, denied := rules.DeniedBeneath(path); denied {
+		return "move", placed(rules.Why(target, scope.W))
+	}
+	return "", ""
+}
+
+func placed(why fault.Args) string { return ruleOf(&fault.Error{Args: why}) }
+
+// flat returns the allow rule without recursion by which alone path may be
+// written to, "" when there is none: under it commands change files that are
+// there, and make and remove none (C-73).
+func (e *Env) flat(path string) string {
+	if e.Policy.Scope == nil {
+		return ""
+	}
+	found := ""
+	for i, r := range e.Policy.Scope.Allow {
+		switch {
+		case r.Permission != scope.Write:
+		case r.Recursive && within(path, r.Target):
+			return ""
+		case !r.Recursive && filepath.Dir(path) == r.Target:
+			found = ruleOf(&fault.Error{Args: fault.Args{
+				"rule": fmt.Sprintf("sandbox.scope.allow[%d], recursive: false", i), "source": r.Source,
+			}})
+		}
+	}
+	return found
 }
 
 // visible reports whether a command sees path although no file tool reaches it.

@@ -77,3 +77,42 @@ func TestRunCommandNamesWhatTheSandboxRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestBlockedNamesTheRule: the result says which setting took what a command
+// tried, and where it stands.
+func TestBlockedNamesTheRule(t *testing.T) {
+	run := &recorder{}
+	b := newBox(t, map[string]string{"f": "x", "sec/f": "x", "frozen/f": "x", "flat/f": "x", "../shown/f": "x"}, func(e *Env) {
+		e.Runner = run
+		e.Policy.Entries = []policy.Entry{entry(t, "x", program(t, "x", "x"))}
+		root := e.Policy.Workspace.Root
+		e.Policy.Roots = append(e.Policy.Roots, policy.Root{Path: filepath.Join(filepath.Dir(root), "shown"), Kind: policy.RootMount, Capability: scope.R, Source: "agent.yaml:2"})
+		e.Policy.Scope = &policy.Narrowing{
+			Allow: []scope.Rule{
+				{Target: filepath.Dir(root), Permission: scope.Read, Recursive: true, Source: "agent.yaml:5"},
+				{Target: filepath.Join(root, "flat"), Permission: scope.Write, Delete: true, Source: "agent.yaml:6"},
+				{Target: filepath.Join(root, "sub"), Permission: scope.Write, Recursive: true, Delete: true, Source: "agent.yaml:7"},
+			},
+			Deny: []scope.Rule{
+				{Target: filepath.Join(root, "sec"), Permission: scope.Read, Recursive: true, Source: "agent.yaml:8"},
+				{Target: filepath.Join(root, "sub/deep/frozen"), Permission: scope.Write, Recursive: true, Source: "agent.yaml:9"},
+			},
+		}
+	})
+	for output, want := range map[string][2]any{
+		"cat: sec/f: Permission denied\n":                              {"read", "sandbox.scope.deny[0] (agent.yaml:8)"},
+		"sh: cannot create f: Read-only file system\n":                 {"write", "sandbox.scope.allow[0] (agent.yaml:5)"},
+		"sh: cannot create ../shown/f: Permission denied\n":            {"write", "sandbox.mounts[0] (read_only) (agent.yaml:2)"},
+		"sh: cannot create flat/new: Permission denied\n":              {"create", "sandbox.scope.allow[1], recursive: false (agent.yaml:6)"},
+		"rm: cannot remove 'flat/f': Permission denied\n":              {"create", "sandbox.scope.allow[1], recursive: false (agent.yaml:6)"},
+		"mv: cannot move 'sub/deep' to 'x': Device or resource busy\n": {"move", "sandbox.scope.deny[1] (agent.yaml:9)"},
+		"cat: sub/f: Permission denied\n":                              {nil, nil},
+		"mv: cannot move 'sub/x' to 'sub/y': Device or resource busy\n":    {nil, nil},
+	} {
+		run.outcome = sandbox.Outcome{Ended: true, ExitCode: 1, Output: sandbox.Capture{Head: []byte(output)}}
+		r := b.ok(RunCommand, args{"argv": []string{"x"}})
+		if field(r, "blocked") != want[0] || field(r, "blocked_rule") != want[1] {
+			t.Errorf("%q: %v", output, r.Fields)
+		}
+	}
+}

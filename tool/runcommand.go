@@ -193,15 +193,18 @@ func printable(b []byte) []byte {
 
 // blame marks the result of a failed command with what the sandbox refused.
 func (e *Env) blame(r *Result, c sandbox.Capture, dir string) {
-	operation, path := e.blocked(c, dir)
-	if operation == "" {
+	b := e.blocked(c, dir)
+	if b.operation == "" {
 		return
 	}
-	r.Fields = append(r.Fields, Field{"blocked", operation})
+	r.Fields = append(r.Fields, Field{"blocked", b.operation})
 	r.Hint = "blocked_network"
-	if path != "" {
-		r.Fields = append(r.Fields, Field{"blocked_path", clip(path)})
+	if b.path != "" {
+		r.Fields = append(r.Fields, Field{"blocked_path", clip(b.path)})
 		r.Hint = "blocked"
+	}
+	if b.rule != "" {
+		r.Fields = append(r.Fields, Field{"blocked_rule", clip(b.rule)})
 	}
 }
 
