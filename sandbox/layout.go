@@ -234,6 +234,11 @@ func (l *layout) pin(root, p string) {
 	}
 }
 
+// hides reports whether p lies beneath what is hidden.
+func (l *layout) hides(p string) bool {
+	return slices.ContainsFunc(l.hidden, func(h string) bool { return within(p, h) })
+}
+
 // rootOf returns the innermost workspace or mount root that holds p.
 func (l *layout) rootOf(p string) (bind, bool) {
 	var best bind

@@ -161,7 +161,7 @@ func ruleset(abi int, l *layout, translate func(scope.Capability) landlock.Acces
 			flags |= unix.O_NOFOLLOW
 		}
 		fd, err := unix.Open(g.path, flags, 0)
-		if errors.Is(err, unix.ENOENT) {
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) && l.hides(g.path) {
 			continue // nothing there to grant
 		}
 		if err != nil {

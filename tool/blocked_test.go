@@ -100,14 +100,14 @@ func TestBlockedNamesTheRule(t *testing.T) {
 		}
 	})
 	for output, want := range map[string][2]any{
-		"cat: sec/f: Permission denied\n":                              {"read", "sandbox.scope.deny[0] (agent.yaml:8)"},
-		"sh: cannot create f: Read-only file system\n":                 {"write", "sandbox.scope.allow[0] (agent.yaml:5)"},
-		"sh: cannot create ../shown/f: Permission denied\n":            {"write", "sandbox.mounts[0] (read_only) (agent.yaml:2)"},
-		"sh: cannot create flat/new: Permission denied\n":              {"create", "sandbox.scope.allow[1], recursive: false (agent.yaml:6)"},
-		"rm: cannot remove 'flat/f': Permission denied\n":              {"create", "sandbox.scope.allow[1], recursive: false (agent.yaml:6)"},
-		"mv: cannot move 'sub/deep' to 'x': Device or resource busy\n": {"move", "sandbox.scope.deny[1] (agent.yaml:9)"},
-		"cat: sub/f: Permission denied\n":                              {nil, nil},
-		"mv: cannot move 'sub/x' to 'sub/y': Device or resource busy\n":    {nil, nil},
+		"cat: sec/f: Permission denied\n":                               {"read", "sandbox.scope.deny[0] (agent.yaml:8)"},
+		"sh: cannot create f: Read-only file system\n":                  {"write", "sandbox.scope.allow[0] (agent.yaml:5)"},
+		"sh: cannot create ../shown/f: Permission denied\n":             {"write", "sandbox.mounts[0] (read_only) (agent.yaml:2)"},
+		"sh: cannot create flat/new: Permission denied\n":               {"create", "sandbox.scope.allow[1], recursive: false (agent.yaml:6)"},
+		"rm: cannot remove 'flat/f': Permission denied\n":               {"create", "sandbox.scope.allow[1], recursive: false (agent.yaml:6)"},
+		"mv: cannot move 'sub/deep' to 'x': Device or resource busy\n":  {"move", "sandbox.scope.deny[1] (agent.yaml:9)"},
+		"cat: sub/f: Permission denied\n":                               {nil, nil},
+		"mv: cannot move 'sub/x' to 'sub/y': Device or resource busy\n": {nil, nil},
 	} {
 		run.outcome = sandbox.Outcome{Ended: true, ExitCode: 1, Output: sandbox.Capture{Head: []byte(output)}}
 		r := b.ok(RunCommand, args{"argv": []string{"x"}})
