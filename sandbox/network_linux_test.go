@@ -452,6 +452,8 @@ func TestSocketFamilies(t *testing.T) {
 		{unix.AF_INET6, unix.SOCK_STREAM, unix.IPPROTO_MPTCP, "inet6 stream mptcp", false},
 		{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP, "inet stream sctp", false},
 		{unix.AF_INET, unix.SOCK_SEQPACKET, unix.IPPROTO_SCTP, "inet seqpacket sctp", false},
+		{unix.AF_INET, unix.SOCK_STREAM, 256, "inet stream protocol 256", false}, // SMC
+		{unix.AF_INET, unix.SOCK_DCCP, 33, "inet dccp protocol 33", false},
 		{unix.AF_INET, unix.SOCK_PACKET, 0, "inet packet", false},
 		{unix.AF_PACKET, unix.SOCK_RAW, 0x300, "packet raw", false},
 		{unix.AF_PACKET, unix.SOCK_DGRAM, 0, "packet dgram", false},
