@@ -25,10 +25,10 @@ const maxFlat = 4096
 
 // flats are the directories under allow rules that are not recursive.
 type flats struct {
-	rules  *policy.Rules
-	dirs   []string
-	closed map[string]bool // directories in them that the tree has narrowed
-	seen   map[string]unix.Stat_t
+	rules *policy.Rules
+	dirs  []string
+	first map[string]unix.Stat_t // what stood in them when the tree had been narrowed
+	seen  map[string]unix.Stat_t // what stood in them when rules were made last
 }
 
 func newFlats(l *layout, e *policy.Effective) (*flats, error) {
@@ -36,7 +36,7 @@ func newFlats(l *layout, e *policy.Effective) (*flats, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &flats{rules: rules, closed: make(map[string]bool)}
+	f := &flats{rules: rules}
 	for _, a := range l.areas {
 		if a.flat && a.cap != 0 {
 			f.dirs = append(f.dirs, a.path)
@@ -58,7 +58,6 @@ func (f *flats) narrow(b *builder, l *layout) {
 		b.do(err)
 		for _, name := range names {
 			c := path.Join(dir, name)
-			f.closed[c] = true
 			deep := f.rules.CapabilityAt(inside(c))
 			own, listed := l.granted(c)
 			switch deep |= own; {
@@ -256,6 +255,9 @@ func (f *flats) grants() ([]grant, error) {
 	if f.seen, err = f.look(); err != nil {
 		return nil, err
 	}
+	if f.first == nil {
+		f.first = f.seen
+	}
 	var out []grant
 	for _, dir := range f.dirs {
 		var st unix.Stat_t
@@ -276,10 +278,11 @@ func (f *flats) grants() ([]grant, error) {
 }
 
 // later reports whether a directory came to lie beneath dir since the tree was
-// made that must not be listed, as a rule on dir would allow.
+// made that must not be listed, as a rule on dir would allow; what the host put
+// in the place of another one is no longer covered.
 func (f *flats) later(dir string) bool {
 	for p, st := range f.seen {
-		if st.Mode == unix.S_IFDIR && p != dir && within(p, dir) && !f.closed[p] && !f.rules.CapabilityAt(inside(p)).Has(scope.R) {
+		if st.Mode == unix.S_IFDIR && p != dir && within(p, dir) && f.first[p] != st && !f.rules.CapabilityAt(inside(p)).Has(scope.R) {
 			return true
 		}
 	}

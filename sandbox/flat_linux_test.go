@@ -175,6 +175,34 @@ func TestFlatLater(t *testing.T) {
 	f.write("dir/sub/file", "later")
 }
 
+// TestFlatReplaced: a directory that the host puts in the place of one that was
+// covered is not, and so is not listed.
+//
+// Covers: C-73
+func TestFlatReplaced(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.write("dir/sub/file", "old")
+		f.p.Scope = &policy.Narrowing{Allow: f.rules(
+			scope.Rule{Target: ".", Permission: scope.Read},
+			scope.Rule{Target: "dir", Permission: scope.Read},
+		)}
+	})
+	if r := f.sh("ls dir && ! ls dir/sub | grep file"); r.ExitCode != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if err := os.RemoveAll(filepath.Join(f.root, "dir/sub")); err != nil {
+		t.Fatal(err)
+	}
+	f.write("dir/sub/file", "new")
+	f.write("dir/sub/other", "new")
+	for _, script := range []string{"ls dir/sub | grep file", "cat dir/sub/file"} {
+		if r := f.sh(script); r.ExitCode == 0 || r.Err != "" {
+			t.Errorf("%s: %+v", script, r)
+		}
+		f.twin(script)
+	}
+}
+
 // TestFlatDeny: a deny rule without recursion freezes or hides what lies
 // directly in its target; directories beneath stay as the other rules say.
 //
