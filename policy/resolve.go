@@ -38,6 +38,7 @@ func Resolve(in Input) (*Resolution, error) {
 	r.entries()
 	r.nesting()
 	r.protect()
+	r.otherNames()
 	r.environment()
 	r.network()
 	if len(r.problems) > 0 {
