@@ -2,12 +2,12 @@ package sandbox
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,8 +160,16 @@ func (s *Sandbox) networkState() []Mechanism {
 			detail += ", no IPv6"
 		}
 	}
-	return []Mechanism{
-		{Name: "network", Full: true, Detail: detail},
-		{Name: "network notices", Full: len(s.standing.Unwatched) == 0, Detail: cmp.Or(strings.Join(s.standing.Unwatched, ", "), "sockets, connections")},
+	var deaf []string
+	kinds := []string{unwatchedSockets, unwatchedConnections}
+	for _, kind := range kinds { // in our words, not the Worker's
+		if slices.Contains(s.standing.Unwatched, kind) {
+			deaf = append(deaf, kind)
+		}
 	}
+	heard := Mechanism{Name: "network notices", Full: len(s.standing.Unwatched) == 0, Detail: strings.Join(kinds, ", ")}
+	if !heard.Full {
+		heard.Detail = strings.Join(deaf, ", ")
+	}
+	return []Mechanism{{Name: "network", Full: true, Detail: detail}, heard}
 }

@@ -245,8 +245,8 @@ func TestNetworkState(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
-	f.s.standing.Unwatched = []string{unwatchedConnections, unwatchedSockets}
-	if got := f.s.networkState()[1]; got != (Mechanism{"network notices", false, "connections, sockets"}) {
+	f.s.standing.Unwatched = []string{unwatchedConnections, "\x1b[2J", unwatchedSockets}
+	if got := f.s.networkState()[1]; got != (Mechanism{"network notices", false, "sockets, connections"}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -37,6 +37,20 @@ func init() {
 		fmt.Print(answer)
 		return err
 	}
+	attacks["scan"] = func(args []string) error {
+		found := 0
+		for port := range 5000 {
+			c, err := net.DialTimeout("tcp", net.JoinHostPort(args[0], strconv.Itoa(port+1)), 10*time.Second)
+			if err == nil {
+				c.Close()
+				found++
+			}
+		}
+		if found == 0 {
+			return fmt.Errorf("0 of 5000")
+		}
+		return nil
+	}
 	attacks["stack-protocol"] = func(args []string) error {
 		high, err := strconv.Atoi(args[0])
 		if err != nil {
@@ -231,6 +245,23 @@ func TestRestricted(t *testing.T) {
 	}
 	if out, err := exec.Command(self(), attackWord, "exchange", at.String(), "hello").CombinedOutput(); err != nil {
 		t.Errorf("the twin outside failed too: %v\n%s", err, out)
+	}
+}
+
+// TestScan: whoever tries everything is told of in few words, each attempt fails
+// at once, and the sandbox stands.
+func TestScan(t *testing.T) {
+	var h heard
+	f := networked(t, "restricted", &h, "a.example 443 127.0.0.1")
+	r := f.call("run", order{Argv: []string{self(), attackWord, "scan", "10.20.30.40"}})
+	if !r.Ended || r.ExitCode != 1 || !strings.Contains(r.Out, "0 of 5000") {
+		t.Errorf("%+v", r)
+	}
+	if n, kinds := h.count(), len(h.take()); n == 0 || n > 5000 || kinds > 500 {
+		t.Errorf("%d attempts told in %d notices", n, kinds)
+	}
+	if r := f.sh("echo alive"); r.Out != "alive\n" {
+		t.Errorf("%+v", r)
 	}
 }
 
