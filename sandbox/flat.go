@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 
 	"sunaba/fault"
 	"sunaba/policy"
@@ -23,7 +24,7 @@ func inside(c string) string { return c + "/\x01/\x01" }
 // checkFlat refuses what no mount can express: that a directory can be searched
 // but not its direct children, while what lies deeper is open.
 func checkFlat(e *policy.Effective) error {
-	if e.Scope == nil {
+	if e.Scope == nil || !slices.ContainsFunc(e.Scope.Deny, func(r scope.Rule) bool { return !r.Recursive }) {
 		return nil
 	}
 	rules, err := e.Rules()
@@ -52,11 +53,7 @@ func checkFlat(e *policy.Effective) error {
 // isFlat reports whether p, which is locked, leaves the directories beneath it
 // to the other rules.
 func (l *layout) isFlat(p string) bool {
-	flat := false
-	for _, q := range l.flat {
-		flat = flat || q == p
-	}
-	return flat
+	return slices.Contains(l.flat, p)
 }
 
 // granted returns the rights of the areas at c itself, and whether there is one.

@@ -32,11 +32,7 @@ type flats struct {
 }
 
 func newFlats(l *layout, e *policy.Effective) (*flats, error) {
-	rules, err := e.Rules()
-	if err != nil {
-		return nil, err
-	}
-	f := &flats{rules: rules}
+	f := &flats{}
 	for _, a := range l.areas {
 		if a.flat && a.cap != 0 {
 			f.dirs = append(f.dirs, a.path)
@@ -44,7 +40,12 @@ func newFlats(l *layout, e *policy.Effective) (*flats, error) {
 	}
 	slices.SortFunc(f.dirs, func(a, b string) int { return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a, b)) })
 	f.dirs = slices.Compact(f.dirs)
-	return f, nil
+	if len(f.dirs) == 0 && len(l.flat) == 0 {
+		return f, nil // nobody will ask
+	}
+	var err error
+	f.rules, err = e.Rules()
+	return f, err
 }
 
 // narrow takes away from the directories in flat areas what only their parent
