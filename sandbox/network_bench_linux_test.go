@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sunaba/policy"
 )
 
@@ -127,6 +129,7 @@ func BenchmarkRelay(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var direct, relayed []time.Duration
+			var used time.Duration // by the broker
 			args := []string{self(), attackWord, "download", at.String(), c.size, c.times, c.how}
 			for b.Loop() {
 				out, err := exec.Command(args[0], args[1:]...).Output()
@@ -134,7 +137,9 @@ func BenchmarkRelay(b *testing.B) {
 					b.Fatal(err)
 				}
 				direct = append(direct, durations(b, string(out))...)
+				before := cpu(b)
 				r := f.call("run", order{Argv: args})
+				used += cpu(b) - before
 				if r.ExitCode != 0 {
 					b.Fatalf("%+v", r)
 				}
@@ -144,8 +149,19 @@ func BenchmarkRelay(b *testing.B) {
 			b.ReportMetric(float64(d.Microseconds()), "direct-µs")
 			b.ReportMetric(float64(r.Microseconds()), "relayed-µs")
 			b.ReportMetric(float64(d)/float64(r), "direct/relayed")
+			b.ReportMetric(float64(used.Microseconds())/float64(len(relayed)), "broker-cpu-µs")
 		})
 	}
+}
+
+// cpu is what this process has used.
+func cpu(t testing.TB) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func durations(t testing.TB, out string) (all []time.Duration) {
