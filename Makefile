@@ -13,9 +13,9 @@ TIMEOUT  = 4m
 
 # The race detector needs cgo. What starts a Worker out of the test program
 # itself, or the built programs, can therefore not run under it.
-CONFINING = /sandbox$$|/internal/(blackbox|bench|broker|cli|demo)$$|/cmd/
+CONFINING = /sandbox$$|/internal/(attack|blackbox|bench|broker|cli|demo)$$|/cmd/
 
-.PHONY: all build demo test check race fuzz bench format clean
+.PHONY: all build demo test check race fuzz attack bench format clean
 
 all: build
 
@@ -52,6 +52,12 @@ fuzz:
 		echo "fuzz $$package $$target"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZRUNS) -parallel 2 "$$package" </dev/null || exit 1; \
 	done
+
+# What a hostile command or model would try, and the same without the sandbox;
+# as root, as an ordinary user once more.
+attack:
+	$(GO) build -o bin/ ./cmd/attack
+	bin/attack $(ATTACK)
 
 # Figures as ratios to a floor or a peer of the same run; nothing is judged.
 bench: build

@@ -29,7 +29,8 @@ internal/ollama internal/config internal/approve internal/mcpserver texts
 internal/broker pod/ollama
 internal/cli
 internal/ollamatest
-internal/demo internal/bench
+internal/attack/act
+internal/attack internal/demo internal/bench
 cmd/* examples/*
 `
 

@@ -93,6 +93,23 @@ func forCommands(o Options) []rule {
 		bpf.LoadAbsolute{Off: low(0), Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
 		refuse(unix.EPERM), retAllow)
+	// Priorities of another: the Worker's are its user's as well.
+	itself := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: low(0), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+		refuse(unix.EPERM), retAllow,
+	}
+	for _, nr := range scheduling {
+		add("others' priorities", nr, itself...)
+	}
+	for _, nr := range []uint32{unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET} {
+		add("others' priorities", nr,
+			bpf.LoadAbsolute{Off: low(0), Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: prioUser[nr], SkipTrue: 2},
+			bpf.LoadAbsolute{Off: low(1), Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+			refuse(unix.EPERM), retAllow)
+	}
 	add("sockets", unix.SYS_SOCKET, sockets(o)...)
 	// A protocol stacked upon TCP brings kernel code that nobody else needs.
 	add("stacked protocols", unix.SYS_SETSOCKOPT,

@@ -40,3 +40,11 @@ type modeCall struct {
 	nr  uint32
 	arg int
 }
+
+// scheduling take a thread id first; only a thread's own, 0, is its business.
+var scheduling = []uint32{
+	unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR,
+}
+
+// prioUser is the first argument that means everything of a user.
+var prioUser = map[uint32]uint32{unix.SYS_SETPRIORITY: unix.PRIO_USER, unix.SYS_IOPRIO_SET: 3}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package act
+
+func acts() map[string]func([]string) error { return nil }
