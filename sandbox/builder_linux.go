@@ -104,7 +104,7 @@ func (b *builder) dev(devs map[string]source) {
 
 func (b *builder) scratch(l *layout, p policy.Effective) {
 	attr := namespace.NoSUID | namespace.NoDev
-	if p.Profile == "readonly" {
+	if !l.executes {
 		attr |= namespace.NoExec
 	}
 	b.do(b.tree.Mkdir("/tmp"))

@@ -311,9 +311,21 @@ func TestPlantedLink(t *testing.T) {
 
 // TestNoExecuteTask: with no execute granted, code cannot come in by other
 // doors either (trap 7).
+//
+// Covers: FS-10
 func TestNoExecuteTask(t *testing.T) {
+	for name, change := range map[string]func(e *policy.Effective){
+		"readonly":               func(e *policy.Effective) { e.Profile = "readonly" },
+		"development, but for X": func(e *policy.Effective) { e.Roots[0].Capability &^= scope.X },
+		"nothing but reading":    func(e *policy.Effective) { e.Roots[0].Capability = scope.R },
+	} {
+		t.Run(name, func(t *testing.T) { noExecuteTask(t, change) })
+	}
+}
+
+func noExecuteTask(t *testing.T, change func(e *policy.Effective)) {
 	f := newFixture(t, func(f *fixture) {
-		f.p.Profile = "readonly"
+		change(&f.p)
 		if err := os.WriteFile(filepath.Join(f.root, "program"), elf(exitZero), 0o755); err != nil {
 			f.t.Fatal(err)
 		}

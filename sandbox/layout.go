@@ -24,6 +24,9 @@ type layout struct {
 	scratch string   // mount point of the scratch file system
 	// listable: no scope narrows what is shown, so any directory may be listed.
 	listable bool
+	// executes: commands may start what they write. Where they may not, what they
+	// read must not become a program by a detour through memory.
+	executes bool
 	// emptyRepository: a placeholder named .git stands in the tree.
 	emptyRepository bool
 }
@@ -71,6 +74,9 @@ func newLayout(e *policy.Effective) layout {
 			l.scratch = "/tmp/.scratch" // a root below /tmp: only this much of it is scratch (C-79)
 		}
 		c := rootCapability(e, r)
+		if r.Kind == policy.RootWorkspace || r.Kind == policy.RootMount {
+			l.executes = l.executes || c.Has(scope.W|scope.X)
+		}
 		parts := slices.DeleteFunc(narrowed(e.Scope, area{path: r.Path, cap: c}, r.Kind), func(a area) bool {
 			return filesRoot(e, a.path).Path != r.Path && r.Kind != policy.RootRuntime && r.Kind != policy.RootExecutable
 		})

@@ -30,7 +30,7 @@ func dropRights(s *setup, l *layout, flat *flats, r *reporter) (*launcher, error
 		return nil, err
 	}
 	defer tools.Close()
-	noExec := s.Policy.Profile == "readonly"
+	noExec := !l.executes
 	la := newLauncher(&s.Policy, l)
 	la.flat = flat
 	la.rules = func() (*landlock.Ruleset, error) { return ruleset(abi, l, landlock.ForCommands, true, flat) }
