@@ -72,20 +72,26 @@ func (t mountTable) shown(p string) []mountPoint {
 }
 
 // alias returns a path at or beneath where that shows something of dir by
-// another mount, "" when there is none.
-func (t mountTable) alias(dir, where string) string {
+// another mount, and as what it is known in dir; "" when there is none. same
+// tells whether two paths are one file: a mount can be hidden by a later one.
+func (t mountTable) alias(dir, where string, same func(a, b string) bool) (at, known string) {
 	for _, a := range t.shown(dir) {
 		for _, b := range t.shown(where) {
-			if a.device != b.device || a.at == b.at {
+			known, at := a.at, b.at
+			switch {
+			case a.device != b.device:
+				continue
+			case beneath(b.tree, a.tree):
+				known = path.Join(a.at, strings.TrimPrefix(b.tree, a.tree))
+			case beneath(a.tree, b.tree):
+				at = path.Join(b.at, strings.TrimPrefix(a.tree, b.tree))
+			default:
 				continue
 			}
-			switch {
-			case beneath(b.tree, a.tree):
-				return b.at
-			case beneath(a.tree, b.tree):
-				return path.Join(b.at, strings.TrimPrefix(a.tree, b.tree))
+			if known != at && same(known, at) {
+				return at, known
 			}
 		}
 	}
-	return ""
+	return "", ""
 }

@@ -33,7 +33,7 @@ func TestAliases(t *testing.T) {
 		{"/opt/rt", "/over", "/over/rt"},
 		{"/opt/rt", "/data", ""},
 	} {
-		if got := table.alias(row.dir, row.where); got != row.want {
+		if got, _ := table.alias(row.dir, row.where, func(a, b string) bool { return true }); got != row.want {
 			t.Errorf("%s in %s: %q, want %q", row.dir, row.where, got, row.want)
 		}
 	}
@@ -59,9 +59,31 @@ func TestMountedRuntime(t *testing.T) {
 		if got := verdict(t, in); !slices.Equal(got, []string{"policy.runtime_writable runtime_writable"}) {
 			t.Errorf("with the mount: %v", got)
 		}
+		in = basic(root) // and what is denied
+		in.Scope = &ScopeInput{Source: "s", Deny: []RuleInput{{Target: "secret/deeper", Permission: "read", Recursive: true, Source: "d"}}}
+		if got := verdict(t, in); got != nil {
+			t.Fatalf("before the mount: %v", got)
+		}
+		if err := unix.Mount(filepath.Join(root, "project/secret"), filepath.Join(root, "project/open"), "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+		if got := verdict(t, in); !slices.Equal(got, []string{"policy.root scope_mounted"}) {
+			t.Errorf("with the mount: %v", got)
+		}
+		in.Scope.Deny = append(in.Scope.Deny, RuleInput{Target: "open/deeper", Permission: "read", Recursive: true, Source: "d"})
+		if got := verdict(t, in); got != nil { // the remedy
+			t.Errorf("denied as well: %v", got)
+		}
+		if err := unix.Mount(filepath.Join(root, "project/free"), filepath.Join(root, "project/free"), "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+		in.Scope.Deny = append(in.Scope.Deny, RuleInput{Target: "free/deeper", Permission: "read", Recursive: true, Source: "d"})
+		if got := verdict(t, in); got != nil {
+			t.Errorf("bound onto itself: %v", got)
+		}
 		return
 	}
-	root := grow(t, "project/deep/", "rt/bin/py*", "state/agent-mcp/", "agent.yaml")
+	root := grow(t, "project/deep/", "project/secret/deeper/", "project/free/deeper/", "project/open/", "rt/bin/py*", "state/agent-mcp/", "agent.yaml")
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestMountedRuntime$", "-test.v")
 	cmd.Env = append(os.Environ(), mountedWord+"="+root)
 	cmd.SysProcAttr = &syscall.SysProcAttr{

@@ -7,4 +7,6 @@ type mountTable struct{}
 
 func mounts() mountTable { return mountTable{} }
 
-func (mountTable) alias(dir, where string) string { return "" }
+func (mountTable) alias(dir, where string, same func(a, b string) bool) (at, known string) {
+	return "", ""
+}

@@ -105,7 +105,7 @@ func (r *resolver) writableElsewhere(dir string) string {
 		if !root.Capability.Has(scope.W) {
 			continue
 		}
-		if at := table.alias(dir, root.Path); at != "" && !r.deniesWrite(at) {
+		if at, _ := table.alias(dir, root.Path, sameFile); at != "" && !r.deniesWrite(at) {
 			return at
 		}
 	}

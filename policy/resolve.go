@@ -39,6 +39,7 @@ func Resolve(in Input) (*Resolution, error) {
 	r.nesting()
 	r.protect()
 	r.otherNames()
+	r.otherMounts()
 	r.environment()
 	r.network()
 	if len(r.problems) > 0 {

@@ -20,6 +20,52 @@ type guarded struct {
 	source string
 }
 
+// sameFile reports whether both paths lead to one file or directory now.
+func sameFile(a, b string) bool {
+	x, err1 := os.Lstat(a)
+	y, err2 := os.Lstat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// otherMounts refuses what a rule takes something from and what a mount in the
+// workspace or in a mount of the settings shows under a name that leaves it.
+func (r *resolver) otherMounts() {
+	rules, err := r.e.Rules()
+	if err != nil {
+		return // told elsewhere
+	}
+	table := mounts()
+	look := func(path string, lost scope.Capability, source string) {
+		for _, root := range r.e.Roots {
+			if root.Kind != RootWorkspace && root.Kind != RootMount {
+				continue
+			}
+			if at, _ := table.alias(path, root.Path, sameFile); at != "" && rules.CapabilityAt(at).Has(lost) {
+				r.problem(fault.PolicyRoot, "scope_mounted", source, "path", path, "other", at)
+				return
+			}
+		}
+	}
+	if r.e.Scope != nil {
+		for _, d := range r.e.Scope.Deny {
+			look(d.Target, takes(d), d.Source)
+		}
+	}
+	for _, p := range r.e.Protected {
+		if p.Why != "entry" { // runtime roots are looked at by themselves
+			look(p.Path, scope.W, p.Source)
+		}
+	}
+}
+
+// takes returns the right that tells whether a deny rule holds.
+func takes(d scope.Rule) scope.Capability {
+	if d.Permission == scope.Read {
+		return scope.R
+	}
+	return scope.W
+}
+
 // otherNames refuses a single file from which a rule takes something that
 // another of its names, in reach, leaves: rules and mounts go by name. Files in
 // denied directories are not looked at.
@@ -32,11 +78,7 @@ func (r *resolver) otherNames() {
 	}
 	if r.e.Scope != nil {
 		for _, d := range r.e.Scope.Deny {
-			lost := scope.W
-			if d.Permission == scope.Read {
-				lost = scope.R
-			}
-			add(d.Target, lost, d.Source)
+			add(d.Target, takes(d), d.Source)
 		}
 	}
 	for _, p := range r.e.Protected {
