@@ -13,7 +13,7 @@ TIMEOUT  = 4m
 
 # The race detector needs cgo. What starts a Worker out of the test program
 # itself, or the built programs, can therefore not run under it.
-CONFINING = /sandbox$$|/internal/(attack|blackbox|bench|broker|cli|demo)$$|/cmd/
+CONFINING = /sandbox$$|/internal/(attack|blackbox|bench|broker|cli|demo)$$|/cmd/|/examples/sandbox$$
 
 .PHONY: all build demo test check race fuzz attack bench format clean
 

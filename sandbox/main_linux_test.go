@@ -18,7 +18,12 @@ import (
 // TestMain makes the test binary its own Worker: Start re-executes it.
 func TestMain(m *testing.M) {
 	if InWorker() {
-		err := Serve(func(in Inside) (Handler, error) { return &shell{in}, nil })
+		err := Serve(func(in Inside) (Handler, error) {
+			if string(in.Config) == `"commands"` {
+				return Commands(in)
+			}
+			return &shell{in}, nil
+		})
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -3,6 +3,19 @@
 //
 // The one rule to keep in mind: what cannot be enforced is refused before
 // anything runs; nothing is weakened in silence.
+//
+// It can be used alone: make a policy with policy.ForFolder and policy.Resolve,
+// Start a sandbox under it, Run programs in it, Close it. The Worker is the
+// calling program started anew, so that main has to begin with
+//
+//	if sandbox.InWorker() {
+//		fmt.Fprintln(os.Stderr, sandbox.Serve(sandbox.Commands))
+//		os.Exit(1)
+//	}
+//
+// Without it Start fails. Build without cgo: with it, a Worker cannot confine
+// all its threads and refuses to. docs/THREATS.md says what is promised and what
+// is not; examples/sandbox is a whole program.
 package sandbox
 
 import (

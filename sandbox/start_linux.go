@@ -61,6 +61,9 @@ type Sandbox struct {
 // bounds the set-up only. Errors are fault.Errors: platform.unsupported for
 // what cannot be enforced here, platform.worker for a set-up that failed.
 func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
+	if InWorker() { // a program that does not look would start itself without end
+		return nil, wrap(errors.New("this process is a Worker: main must call InWorker and Serve first of all"))
+	}
 	if err := Check(&o.Policy); err != nil {
 		return nil, err
 	}
