@@ -105,7 +105,7 @@ func (b *builder) directories(dir string) ([]string, error) {
 
 func (b *builder) entries(dir string) ([]fs.DirEntry, error) {
 	at, err := b.tree.At(dir)
-	if errors.Is(err, unix.ENOENT) {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (b *builder) over(c string, parts []string, empty bool) {
 	var open []part
 	for _, p := range parts {
 		at, err := b.tree.At(p)
-		if errors.Is(err, unix.ENOENT) {
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 			continue // nothing there to be shown
 		}
 		var st unix.Stat_t
