@@ -240,13 +240,13 @@ func TestNetworkState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Mechanism{{"network", true, "addresses and ports: 1"}, {"network notices", true, "sockets, connections"}}
+	want := []Mechanism{{Name: "network", Full: true, Detail: "addresses and ports: 1"}, {Name: "network notices", Full: true, Detail: "sockets, connections"}}
 	got := slices.DeleteFunc(probed, func(m Mechanism) bool { return !strings.HasPrefix(m.Name, "network") })
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
 	f.s.standing.Unwatched = []string{unwatchedConnections, "\x1b[2J", unwatchedSockets}
-	if got := f.s.networkState()[1]; got != (Mechanism{"network notices", false, "sockets, connections"}) {
+	if got := f.s.networkState()[1]; got != (Mechanism{Name: "network notices", Full: false, Detail: "sockets, connections"}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -13,37 +12,29 @@ import (
 
 	"sunaba/fault"
 	"sunaba/policy"
-	"sunaba/sandbox/internal/landlock"
 )
 
 // Probe tries every mechanism by using it: it makes the policy's sandbox once,
-// without placeholders, and takes it down again (SD-27). What is missing is a
-// fault of code platform.unavailable that names the mechanism and its remedy
-// (a locale key).
+// without placeholders, and takes it down again (SD-27). It returns how far each
+// mechanism is there, in the order of the table. Where mechanisms are missing it
+// returns those alone, and for each a fault of code platform.unavailable that
+// names it and its remedy (a locale key), joined. Any other error is the
+// policy's or the Worker's, with no mechanism.
 func Probe(ctx context.Context, o Options) ([]Mechanism, error) {
-	abi, err := landlock.ABI()
-	if err != nil || abi < landlock.MinABI {
-		return nil, unavailable("Landlock", "landlock", err)
-	}
 	s, err := try(ctx, o)
 	if err != nil {
-		if missing := tryNamespaces(ctx); missing != nil {
-			err = unavailable("user namespaces", namespaceRemedy(), missing)
+		if ctx.Err() == nil {
+			if lacking, why := missing(ctx, mechanisms, o); why != nil {
+				return lacking, why
+			}
 		}
 		return nil, err
 	}
+	out := s.mechanisms()
 	if err := s.Close(); err != nil {
 		return nil, err
 	}
-	state := func(full bool, detail string) Mechanism { return Mechanism{Full: full, Detail: detail} }
-	out := []Mechanism{
-		named("namespaces", state(true, "user mount pid ipc uts net cgroup")),
-		named("landlock", state(abi >= 6, fmt.Sprintf("version %d", abi))),
-		named("seccomp", state(true, "filter")),
-		named("process limit", state(false, "supervised, every 50 ms, with a fence")),
-		named("memory limit", state(false, "supervised, every 50 ms")),
-	}
-	return append(out, s.networkState()...), nil
+	return out, nil
 }
 
 // tries bounds how often a probe begins anew because a placeholder of another
@@ -60,11 +51,6 @@ func try(ctx context.Context, o Options) (s *Sandbox, err error) {
 		}
 	}
 	return s, err
-}
-
-func named(name string, m Mechanism) Mechanism {
-	m.Name = name
-	return m
 }
 
 // withoutMissing leaves out protected paths that do not exist: a probe must
@@ -120,11 +106,4 @@ func namespaceRemedy() string {
 		}
 	}
 	return "container"
-}
-
-func unavailable(what, remedy string, cause error) error {
-	if cause == nil {
-		cause = errors.New("too old")
-	}
-	return fault.Wrap(cause, fault.PlatformUnavailable, "probe", "what", what, "remedy", remedy, "cause", cause.Error())
 }

@@ -139,10 +139,15 @@ type Cgroups interface {
 	Retire(path string) error
 }
 
-// Mechanism is one means of enforcement and how fully it is there: not Full
-// means weaker, and Detail says how.
+// Mechanism is one means of enforcement and how far it is there: fully; weaker
+// (neither Full nor Missing), and Detail says how; or missing, and Detail says
+// why. What is weaker serves, what is missing is refused (C-87).
 type Mechanism struct {
 	Name   string
 	Full   bool
 	Detail string
+	Remedy string // of a missing one: the end of a locale key platform.remedy.*
 }
+
+// Missing reports that nothing may be served without m being remedied.
+func (m Mechanism) Missing() bool { return m.Remedy != "" }

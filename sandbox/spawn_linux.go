@@ -52,13 +52,15 @@ func identityFor(root string) (identity, error) {
 // unfenced reports that RLIMIT_NPROC does not bind (trap 14).
 func (id identity) unfenced() bool { return id.outer == 0 }
 
+// fenceName returns a name for a control group that no other has.
+func fenceName() string { return fmt.Sprintf("sunaba-%d-%s", os.Getpid(), rand.Text()[:8]) }
+
 // spawnFenced is spawn, into a control group where that is the only fence.
 func (s *Sandbox) spawnFenced(id identity, o Options) (err error) {
 	if !id.unfenced() {
 		return s.spawn(id, o.Policy.Network.Mode != "none")
 	}
-	name := fmt.Sprintf("sunaba-%d-%s", os.Getpid(), rand.Text()[:8])
-	if s.fence, err = limits.NewCgroup(o.Cgroups, name, o.Policy.Resources); err != nil {
+	if s.fence, err = limits.NewCgroup(o.Cgroups, fenceName(), o.Policy.Resources); err != nil {
 		return err
 	}
 	return s.fence.Start(func() (int, error) {

@@ -52,8 +52,16 @@ func preflight(ctx context.Context, e policy.Effective) ([]sandbox.Mechanism, er
 	return sandbox.Probe(ctx, sandbox.Options{Policy: e})
 }
 
-// platformFault is the sentence of a failed preflight with its remedy.
+// platformFault is the sentence of a failed preflight with its remedy; one such
+// for each mechanism that is missing.
 func (t texts) platformFault(err error) string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var each []string
+		for _, err := range joined.Unwrap() {
+			each = append(each, t.platformFault(err))
+		}
+		return strings.Join(each, "\n")
+	}
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		e = fault.Wrap(err, fault.PlatformWorker, "preflight", "cause", err.Error())

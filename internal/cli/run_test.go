@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,12 +97,31 @@ func TestApplyTellsWhatCannotBeEnforcedHere(t *testing.T) {
 	}
 }
 
+// Each missing mechanism is told with its own remedy, in every language.
+//
+// Covers: S1-095
+func TestEachMissingMechanismIsTold(t *testing.T) {
+	err := errors.Join(
+		fault.New(fault.PlatformUnavailable, "probe", "what", "seccomp filters", "remedy", "seccomp", "cause", "one"),
+		fault.New(fault.PlatformUnavailable, "probe", "what", "a pids control group", "remedy", "fence", "cause", "two"),
+	)
+	for _, id := range []string{"en", "ja", "zh-CN"} {
+		x := textsIn(id)
+		said := x.platformFault(err)
+		for _, want := range []string{"seccomp filters", "one", x.text("platform.remedy.seccomp"), "a pids control group", "two", x.text("platform.remedy.fence")} {
+			if !strings.Contains(said, want) || strings.Contains(said, "platform.remedy.") {
+				t.Errorf("%s: %q lacks %q", id, said, want)
+			}
+		}
+	}
+}
+
 // Every mechanism this system has is told in every language; a new one is not
 // lost before it has texts.
 func TestMechanismsHaveTexts(t *testing.T) {
 	for _, id := range []string{"en", "ja", "zh-CN"} {
 		p := platform{texts: textsIn(id)}
-		for _, name := range []string{"namespaces", "landlock", "seccomp", "process limit", "memory limit", "network", "network notices"} {
+		for _, name := range []string{"namespaces", "landlock", "seccomp", "fence", "process limit", "memory limit", "network", "network notices"} {
 			for _, full := range []bool{true, false} {
 				m := sandbox.Mechanism{Name: name, Full: full, Detail: "version 7"}
 				if line := p.mechanism(m); strings.Contains(line, "platform.") || strings.Contains(line, "{") {
