@@ -15,7 +15,7 @@ TIMEOUT  = 4m
 # itself, or the built programs, can therefore not run under it.
 CONFINING = /sandbox$$|/internal/(attack|blackbox|bench|broker|cli|demo)$$|/cmd/|/examples/sandbox$$
 
-.PHONY: all build demo test check race fuzz attack bench format clean
+.PHONY: all build demo test check race fuzz attack ablation bench format clean
 
 all: build
 
@@ -35,6 +35,7 @@ check:
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt'ed:" $$unformatted; exit 1; fi
 	$(GO) vet ./...
+	$(GO) vet -tags ablation ./sandbox/... ./internal/attack ./cmd/attack
 	GOOS=windows $(GO) vet ./...
 	$(GO) test -count=1 ./internal/house
 	staticcheck=$$(cd tools && $(GO) tool -n staticcheck) && "$$staticcheck" ./...
@@ -58,6 +59,12 @@ fuzz:
 attack:
 	$(GO) build -o bin/ ./cmd/attack
 	bin/attack $(ATTACK)
+
+# What each mechanism of the sandbox stops: the suite without it, in a build that
+# is for this only.
+ablation:
+	$(GO) build -tags ablation -o bin/attack-ablation ./cmd/attack
+	bin/attack-ablation -ablate
 
 # Figures as ratios to a floor or a peer of the same run; nothing is judged.
 bench: build

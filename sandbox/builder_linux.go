@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sunaba/policy"
+	"sunaba/sandbox/internal/ablation"
 	"sunaba/sandbox/internal/namespace"
 )
 
@@ -124,17 +125,17 @@ func scratchBytes(r policy.Resources) int64 {
 // covers pins what must not be renamed, freezes what must not be written and
 // masks what must not be read.
 func (b *builder) covers(l *layout, flat *flats) {
-	for _, p := range l.pins {
+	for _, p := range ablation.Keep("pins", l.pins) {
 		b.cover(p, 0)
 	}
-	for _, p := range l.locked {
+	for _, p := range ablation.Keep("locks", l.locked) {
 		if l.isFlat(p) {
 			flat.reopen(b, p)
 		} else {
 			b.cover(p, namespace.ReadOnly)
 		}
 	}
-	for _, p := range l.hidden {
+	for _, p := range ablation.Keep("masks", l.hidden) {
 		b.mask(p)
 	}
 }
@@ -204,10 +205,10 @@ func (b *builder) proc() {
 	// Read-only: as their owner one could change the modes of its files, which
 	// are the host's.
 	b.mount("proc", "/proc", namespace.ReadOnly|namespace.NoSUID|namespace.NoDev|namespace.NoExec)
-	for _, name := range maskedProc {
+	for _, name := range ablation.Keep("masks of proc", maskedProc) {
 		b.mask("/proc/" + name)
 	}
-	for _, name := range frozenProc {
+	for _, name := range ablation.Keep("frozen proc", frozenProc) {
 		b.cover("/proc/"+name, namespace.ReadOnly|namespace.NoSUID|namespace.NoDev|namespace.NoExec)
 	}
 }

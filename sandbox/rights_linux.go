@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sunaba/sandbox/internal/ablation"
 	"sunaba/sandbox/internal/landlock"
 	"sunaba/sandbox/internal/limits"
 	"sunaba/sandbox/internal/seccomp"
@@ -60,13 +61,21 @@ func dropRights(s *setup, l *layout, flat *flats, r *reporter) (*launcher, error
 	if err := allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err != nil {
 		return nil, fmt.Errorf("no new privileges: %w", err)
 	}
-	if err := clearCapabilities(); err != nil {
+	if ablation.Off("capabilities") {
+		// all that were there stay
+	} else if err := clearCapabilities(); err != nil {
 		return nil, err
 	}
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+	dumpable := uintptr(0)
+	if ablation.Off("not dumpable") {
+		dumpable = 1
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, dumpable, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("not dumpable: %w", err)
 	}
-	if err := tools.RestrictAllThreads(); err != nil {
+	if ablation.Off("landlock of the Worker") {
+		// its mounts and its guard are left
+	} else if err := tools.RestrictAllThreads(); err != nil {
 		return nil, err
 	}
 	if err := seccomp.InstallAllThreads(seccomp.Options{NoExecute: noExec}); err != nil {
@@ -74,7 +83,9 @@ func dropRights(s *setup, l *layout, flat *flats, r *reporter) (*launcher, error
 	}
 	var refused *seccomp.Listener
 	err = la.onThread(func() (err error) {
-		if err := commands.RestrictThread(); err != nil {
+		if ablation.Off("landlock of commands") {
+			// that of the Worker is left
+		} else if err := commands.RestrictThread(); err != nil {
 			return err
 		}
 		refused, err = la.filter()
@@ -189,6 +200,9 @@ func isFile(fd int) bool {
 // dropBounding empties the calling thread's bounding set, so that nothing it
 // starts can ever hold a capability. The Worker's other threads start nothing.
 func dropBounding() error {
+	if ablation.Off("bounding set") {
+		return nil
+	}
 	const most = 64 // bits of a set
 	for c := range uintptr(most) {
 		_, _, errno := unix.RawSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0) // none of them waits

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sunaba/fault"
+	"sunaba/sandbox/internal/ablation"
 	"sunaba/sandbox/internal/limits"
 	"sunaba/sandbox/internal/wire"
 )
@@ -18,6 +19,19 @@ import (
 // namespaces are all that a Task gets of its own.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
+
+func ownNamespaces() uintptr {
+	flags := uintptr(namespaces)
+	for name, flag := range map[string]uintptr{
+		"ipc namespace":     unix.CLONE_NEWIPC,
+		"network namespace": unix.CLONE_NEWNET, "cgroup namespace": unix.CLONE_NEWCGROUP,
+	} {
+		if ablation.Off(name) {
+			flags &^= flag
+		}
+	}
+	return flags
+}
 
 // identity says as whom the sandbox runs: outside on the host, inside its own
 // namespace, where it is never root (C-78).
@@ -57,7 +71,7 @@ func fenceName() string { return fmt.Sprintf("sunaba-%d-%s", os.Getpid(), rand.T
 
 // spawnFenced is spawn, into a control group where that is the only fence.
 func (s *Sandbox) spawnFenced(id identity, o Options) (err error) {
-	if !id.unfenced() {
+	if !id.unfenced() || ablation.Off("fence") {
 		return s.spawn(id, o.Policy.Network.Mode != "none")
 	}
 	if s.fence, err = limits.NewCgroup(o.Cgroups, fenceName(), o.Policy.Resources); err != nil {
@@ -103,12 +117,12 @@ func (s *Sandbox) spawn(id identity, networked bool) error {
 	asRoot := os.Geteuid() == 0
 	s.cmd = &exec.Cmd{
 		Path:       "/proc/self/exe",
-		Args:       []string{"sunaba-worker"},
+		Args:       append([]string{"sunaba-worker"}, ablation.Arguments()...),
 		Env:        []string{},
 		Dir:        "/",
 		ExtraFiles: files,
 		SysProcAttr: &syscall.SysProcAttr{
-			Cloneflags:                 namespaces,
+			Cloneflags:                 ownNamespaces(),
 			UidMappings:                []syscall.SysProcIDMap{{ContainerID: id.inner, HostID: id.outer, Size: 1}},
 			GidMappings:                []syscall.SysProcIDMap{{ContainerID: id.innerGroup, HostID: id.outerGroup, Size: 1}},
 			GidMappingsEnableSetgroups: asRoot,

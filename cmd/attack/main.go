@@ -33,7 +33,12 @@ func run() int {
 	only := flag.String("run", "", "only attacks whose names match this regular expression")
 	list := flag.Bool("list", false, "name the attacks and end")
 	alone := flag.Bool("alone", false, "not as an ordinary user as well")
+	escapes := flag.Bool("escapes", false, "without twins, and print the names of what got out only")
+	ablate := flag.Bool("ablate", false, "leave each mechanism out in turn (a build with -tags ablation)")
 	flag.Parse()
+	if *ablate {
+		return without()
+	}
 	wanted, err := regexp.Compile(*only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "attack:", err)
@@ -48,6 +53,18 @@ func run() int {
 	if *list {
 		for _, a := range attacks {
 			fmt.Println(a.Name)
+		}
+		return 0
+	}
+	if *escapes {
+		err := attack.Run(attacks, false, func(r attack.Result) {
+			if r.Status == attack.Escaped {
+				fmt.Println(r.Attack.Name)
+			}
+		})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "attack:", err)
+			return 1
 		}
 		return 0
 	}
@@ -72,4 +89,21 @@ func run() int {
 		}
 	}
 	return code
+}
+
+// without shows what each mechanism stops.
+func without() int {
+	if !attack.CanAblate {
+		fmt.Fprintln(os.Stderr, "attack: this build leaves nothing out: go build -tags ablation")
+		return 64
+	}
+	bad, err := attack.Ablate("/proc/self/exe", os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "attack:", err)
+		return 1
+	}
+	if bad > 0 {
+		return 1
+	}
+	return 0
 }

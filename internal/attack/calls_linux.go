@@ -127,6 +127,7 @@ func identity() []Attack {
 func others() []Attack {
 	list := []Attack{
 		{Name: "see the launching program", Act: "others", Args: []string{comm()}, Layer: "pid namespace"},
+		{Name: "find shared memory", Act: "find-segment", Args: []string{fmt.Sprint(sharedKey)}, Layer: "ipc namespace"},
 		{Name: "attach", Act: "attach", Args: []string{"1"}, TwinArgs: []string{"parent"}, Twin: Child},
 		{Name: "read memory", Act: "peek", Args: []string{"1"}, TwinArgs: []string{"parent"}, Twin: Child},
 		{Name: "take a descriptor", Act: "take-handle", Args: []string{"1"}, TwinArgs: []string{"parent"}, Twin: Child},

@@ -69,7 +69,7 @@ func newStage() (s *stage, err error) {
 	if err := populate(s.inside); err != nil {
 		return s, err
 	}
-	return s, errors.Join(s.listen(), s.freshTwin())
+	return s, errors.Join(s.share(), s.listen(), s.freshTwin())
 }
 
 func places(base string) Places {
@@ -144,6 +144,26 @@ func overwrite(path, content string) error {
 	}
 	_, err = f.WriteString(content)
 	return errors.Join(err, f.Close())
+}
+
+// sharedKey is the key of memory that programs of this user share.
+const sharedKey = 0x53554e41
+
+func (s *stage) share() error {
+	const create = unix.IPC_CREAT | 0o600
+	id, err := unix.SysvShmGet(sharedKey, os.Getpagesize(), create)
+	if err != nil {
+		return fmt.Errorf("shared memory: %w", err)
+	}
+	s.closers = append(s.closers, segment(id))
+	return nil
+}
+
+type segment int
+
+func (id segment) Close() error {
+	_, err := unix.SysvShmCtl(int(id), unix.IPC_RMID, nil)
+	return err
 }
 
 // listen makes those that must not be reached: they answer whoever comes.

@@ -18,6 +18,7 @@ fault internal/pattern
 internal/screen internal/gitignore internal/spelling internal/suggest
 scope
 policy
+sandbox/internal/ablation
 sandbox/internal/*
 sandbox scopedfs
 workspace

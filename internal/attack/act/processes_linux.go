@@ -50,8 +50,9 @@ func processes() map[string]func([]string) error {
 			}
 			return errors.New("not in sight")
 		},
-		"survive": survive,
-		"later":   later,
+		"find-segment": func(a []string) error { _, err := unix.SysvShmGet(int(number(a[0])), 0, 0); return err },
+		"survive":      survive,
+		"later":        later,
 	}
 	for _, way := range []string{"queue", "thread", "pidfd", "owner-ex", "owner-ioctl"} {
 		out["signal-"+way] = func(a []string) error { return signalThreads(way, process(a[0]), int(number(a[1]))) }

@@ -13,6 +13,7 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
+	"sunaba/sandbox/internal/ablation"
 	"sunaba/scope"
 )
 
@@ -104,11 +105,18 @@ func Build(abi int, rules []Rule, scoped bool) (*Ruleset, error) {
 		return nil, fmt.Errorf("landlock: version %d, need %d", abi, MinABI)
 	}
 	handled := uint64(ll.AccessFSTruncate<<1 - 1)
+	for name, access := range map[string]Access{
+		"landlock write": write, "landlock delete": remove | refer, "landlock execute": execute, "landlock read": read,
+	} {
+		if ablation.Off(name) {
+			handled &^= uint64(access)
+		}
+	}
 	if abi >= 5 {
 		handled |= ll.AccessFSIoctlDev
 	}
 	attr := ll.RulesetAttr{HandledAccessFS: handled}
-	if scoped && abi >= 6 {
+	if scoped && abi >= 6 && !ablation.Off("landlock scope") {
 		attr.Scoped = ll.ScopeSignal | ll.ScopeAbstractUnixSocket
 	}
 	fd, err := ll.LandlockCreateRuleset(&attr, 0)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sunaba/policy"
+	"sunaba/sandbox/internal/ablation"
 )
 
 // fenceFactor is how much coarser than the exact process limit the fence is:
@@ -32,6 +33,9 @@ const openFiles = 4096
 // size where the policy names one, and, with fence, processes and threads.
 func Rlimits(r policy.Resources, fence bool) error {
 	set := func(name string, which int, v uint64) error {
+		if ablation.Off("rlimit " + name) {
+			return nil
+		}
 		if err := unix.Setrlimit(which, &unix.Rlimit{Cur: v, Max: v}); err != nil {
 			return fmt.Errorf("limit %s: %w", name, err)
 		}
@@ -52,7 +56,7 @@ func Rlimits(r policy.Resources, fence bool) error {
 			return err
 		}
 	}
-	if fence && r.Processes > 0 {
+	if fence && r.Processes > 0 && !ablation.Off("fence") {
 		return set("processes", unix.RLIMIT_NPROC, uint64(Fence(r.Processes)))
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"sunaba/sandbox/internal/ablation"
 )
 
 // newNamespaces are the clone flags that make namespaces.
@@ -36,7 +38,8 @@ type rule struct {
 // rules are the filter for o, each with a name of its own: where a call has
 // several, the first decides.
 func rules(o Options) []rule {
-	return slices.Concat(forEverything(o), forCommands(o))
+	all := slices.Concat(forEverything(o), forCommands(o))
+	return slices.DeleteFunc(all, func(r rule) bool { return ablation.Off("seccomp") || ablation.Off("seccomp "+r.name) })
 }
 
 // forEverything holds for the Worker's threads as well.

@@ -1,0 +1,6 @@
+//go:build ablation
+
+package attack
+
+// CanAblate reports whether this build can leave mechanisms out.
+const CanAblate = true
