@@ -148,6 +148,7 @@ const (
 	PlatformRecovery    Code = "platform.recovery"
 	PlatformState       Code = "platform.state"
 	PlatformWorker      Code = "platform.worker"
+	PlatformReplaced    Code = "platform.replaced"
 	PlatformBusy        Code = "platform.busy"
 
 	UsageRemoved   Code = "usage.removed"
@@ -289,6 +290,7 @@ func Codes() []Code {
 		PlatformRecovery,
 		PlatformState,
 		PlatformWorker,
+		PlatformReplaced,
 		PlatformBusy,
 		UsageRemoved,
 		UsageArguments,

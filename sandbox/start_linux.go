@@ -50,6 +50,7 @@ type Sandbox struct {
 	relay    *relay.Relay  // nil without a network
 	standing standing
 	notices  notices
+	watch    *watch // nil where nothing is covered
 
 	gone    chan struct{} // closed when the Worker answers no more
 	reason  error
@@ -83,6 +84,9 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 
 	covers, err := s.makePlaceholders(o)
 	if err != nil {
+		return nil, err
+	}
+	if s.watch, err = s.watchCovers(o, covers); err != nil { // before the Worker covers anything
 		return nil, err
 	}
 	id, err := identityFor(o.Policy.Workspace.Root)
@@ -131,8 +135,24 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err = s.watch.check(); err != nil { // while it was being made
+		return nil, err
+	}
+	if s.watch != nil {
+		go s.watch.serve(func(p string) { s.lost(errReplaced(p)) })
+	}
 	go s.receive()
 	return s, nil
+}
+
+// watchCovers watches what the Worker will cover.
+func (s *Sandbox) watchCovers(o Options, placed []string) (*watch, error) {
+	if ablation.Off("watch") {
+		return nil, nil
+	}
+	l := newLayout(&o.Policy)
+	l.locked = append(l.locked, placed...)
+	return newWatch(&l)
 }
 
 func wrap(err error) error {
@@ -208,10 +228,27 @@ func (s *Sandbox) lost(reason error) {
 	_ = s.cmd.Process.Kill()
 }
 
+// Current reports whether the sandbox still is what it was made to be: nil, or
+// why it is lost, with the codes of Call.
+func (s *Sandbox) Current() error {
+	select {
+	case <-s.gone:
+		return wrap(s.reason)
+	default:
+		return s.watch.check()
+	}
+}
+
 // Call sends one call to the Handler inside and waits for its result. A ctx
 // that ends cancels the call; a Worker that does not answer soon after is
-// ended. An error is a fault of code platform.worker: the sandbox is lost.
+// ended. An error is a fault and the sandbox is lost: of code platform.worker, or
+// platform.replaced when a program of the host's put something else where the
+// policy protects a path (C-84); another sandbox protects that.
 func (s *Sandbox) Call(ctx context.Context, method string, params []byte) ([]byte, error) {
+	if err := s.Current(); err != nil {
+		s.lost(err)
+		return nil, err
+	}
 	answer := make(chan wire.Message, 1)
 	s.mu.Lock()
 	s.next++
@@ -265,6 +302,9 @@ func (s *Sandbox) send(m wire.Message) error {
 func (s *Sandbox) Close() error {
 	s.closed.Do(func() {
 		var errs []error
+		if err := s.watch.Close(); err != nil {
+			errs = append(errs, err)
+		}
 		if s.cmd != nil {
 			_ = s.cmd.Process.Kill() // PID 1 of its namespace: the kernel ends the rest
 			_ = s.cmd.Wait()         // killed is how it ends

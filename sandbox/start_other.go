@@ -17,6 +17,9 @@ var errNoBackend = fault.New(fault.PlatformUnsupported, "sandbox", "what", "this
 // Start refuses: platform.unsupported.
 func Start(context.Context, Options) (*Sandbox, error) { return nil, errNoBackend }
 
+// Current refuses: platform.unsupported.
+func (*Sandbox) Current() error { return errNoBackend }
+
 // Call refuses: platform.unsupported.
 func (*Sandbox) Call(context.Context, string, []byte) ([]byte, error) { return nil, errNoBackend }
 

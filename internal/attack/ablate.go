@@ -40,6 +40,7 @@ func Mechanisms() []Mechanism {
 		{Name: "pins", Attacks: "^protected/"},
 		{Name: "locks", Attacks: "^protected/"},
 		{Name: "masks", Attacks: "^(protected|network)/"},
+		{Name: "watch", Attacks: "that the host replaced"},
 		{Name: "masks of proc", Attacks: "^kernel/"},
 		{Name: "frozen proc", Attacks: "^kernel/", Covered: "the whole of /proc is mounted read-only"},
 		{Name: "capabilities", Attacks: "^(identity|namespace|call)/"},

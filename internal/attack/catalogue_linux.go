@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"os"
 	"slices"
 	"strings"
 )
@@ -122,6 +123,19 @@ func protected() []Attack {
 		Name: "read what the host makes at a denied name", Act: "read", Args: []string{"{ws}/future.txt"},
 		Host: func(p Places) error { return overwrite(p.Workspace+"/future.txt", "s3cret") },
 	})
+	save := func(name string) func(Places) error { // as an editor does
+		return func(p Places) error {
+			path := p.Workspace + "/" + name
+			if err := os.WriteFile(path+".new", []byte("s3cret, and new"), 0o644); err != nil {
+				return err
+			}
+			return os.Rename(path+".new", path)
+		}
+	}
+	for name, act := range map[string]string{"key.pem": "read", "future.txt": "read", "agent.yaml": "write", "frozen.txt": "write", "agent.local.yaml": "write"} {
+		list = append(list, Attack{Name: act + " " + name + " that the host replaced", Act: act, Args: []string{"{ws}/" + name}, Host: save(name), Layer: "watch"})
+	}
+	slices.SortStableFunc(list[len(list)-5:], func(a, b Attack) int { return strings.Compare(a.Name, b.Name) })
 	return in("protected", "development", "mounts over the workspace", list)
 }
 

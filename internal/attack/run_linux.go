@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sunaba/fault"
 	"sunaba/internal/attack/act"
 	"sunaba/internal/broker"
 	"sunaba/sandbox"
@@ -59,6 +60,11 @@ func (s *stage) play(a Attack, twins bool) (Result, error) {
 	}
 	done, said, err := s.try(a)
 	switch {
+	case fault.CodeOf(err) == fault.PlatformReplaced: // ended on purpose
+		r.Inside = string(fault.PlatformReplaced)
+		if err := s.again(); err != nil {
+			return r, err
+		}
 	case err != nil: // the Worker is gone: whoever can end it has escaped
 		r.Status, r.Inside = Escaped, err.Error()
 	case done:

@@ -240,7 +240,7 @@ func (s *stage) freshTwin() error {
 			return err
 		}
 	}
-	return os.WriteFile(s.twin.Workspace+"/future.txt", []byte("s3cret"), 0o644)
+	return errors.Join(os.WriteFile(s.twin.Workspace+"/future.txt", []byte("s3cret"), 0o644), os.WriteFile(s.twin.Workspace+"/agent.local.yaml", []byte("x"), 0o644))
 }
 
 // removeAll is os.RemoveAll for what attacks may have left unremovable.

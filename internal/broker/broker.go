@@ -143,11 +143,21 @@ func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, j jud
 	if err != nil {
 		return tool.Result{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.broker.callBound())
-	defer cancel()
-	x.network.begin()
-	reply, err := x.sandbox.Call(ctx, callTool, params)
-	if err = errors.Join(x.network.broken(), err); err != nil {
+	if isReplaced(x.sandbox.Current()) { // nothing was running
+		if err := x.renew(ctx); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	reply, err := x.handOver(ctx, params)
+	if isReplaced(err) {
+		rec := x.record("task.sandbox", c)
+		rec.Code, rec.Path = fault.PlatformReplaced, replacedPath(err)
+		if err := x.append(rec); err != nil {
+			return tool.Result{}, err
+		}
+		return tool.Fail(tool.NoScope, err), x.renew(ctx)
+	}
+	if err != nil {
 		return tool.Result{}, err
 	}
 	var r tool.Result
@@ -160,6 +170,33 @@ func (x *Box) act(ctx context.Context, c agent.Call, args json.RawMessage, j jud
 	x.network.explain(&r)
 	return r, nil
 }
+
+// handOver has the Worker answer one call.
+func (x *Box) handOver(ctx context.Context, params []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, x.broker.callBound())
+	defer cancel()
+	x.network.begin()
+	reply, err := x.sandbox.Call(ctx, callTool, params)
+	return reply, errors.Join(x.network.broken(), err)
+}
+
+// renew makes the Task's sandbox anew: what a program of the host's put in the
+// place of a protected path is protected then (C-84).
+func (x *Box) renew(ctx context.Context) error {
+	if err := x.end(); err != nil {
+		return err
+	}
+	return x.start(ctx)
+}
+
+func replacedPath(err error) string {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		return e.Args["path"]
+	}
+	return ""
+}
+
+func isReplaced(err error) bool { return fault.CodeOf(err) == fault.PlatformReplaced }
 
 // maxArguments bounds the arguments of one call, in bytes: they must fit into
 // one message to the Worker.
@@ -190,13 +227,48 @@ func (x *Box) open(ctx context.Context) (err error) {
 	if x.release, err = cfg.Run.Claim(ctx, cfg.Policy.Workspace.Root); err != nil {
 		return err
 	}
-	x.sandbox, err = sandbox.Start(ctx, sandbox.Options{
+	return x.start(ctx)
+}
+
+// start makes the sandbox; a program of the host's that changes protected paths
+// meanwhile is waited for, a few times.
+func (x *Box) start(ctx context.Context) (err error) {
+	const attempts = 5
+	for range attempts {
+		if err = x.startOnce(ctx); !isReplaced(err) {
+			break
+		}
+	}
+	return err
+}
+
+func (x *Box) startOnce(ctx context.Context) error {
+	cfg := x.broker.cfg
+	standing, err := sandbox.Start(ctx, sandbox.Options{
 		Policy: cfg.Policy, Config: x.broker.settings,
 		Placeholders: &placeholders{run: cfg.Run},
 		Cgroups:      &cgroups{run: cfg.Run, ids: make(map[string]int)},
 		Notify:       x.notice, Refuse: cfg.Refuse,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	x.network.mu.Lock()
+	x.sandbox = standing
+	x.network.mu.Unlock()
+	return nil
+}
+
+// end ends the sandbox; nothing of it remains.
+func (x *Box) end() error {
+	x.network.mu.Lock()
+	standing := x.sandbox
+	x.sandbox = nil
+	x.network.mu.Unlock()
+	if standing == nil {
+		return nil
+	}
+	return standing.Close()
 }
 
 // Close ends the Task's sandbox; nothing of it remains. It may be called more
@@ -205,13 +277,7 @@ func (x *Box) Close() error {
 	x.stop()
 	<-x.stands // bounded: the claim and the start end with their context
 	var errs []error
-	x.network.mu.Lock()
-	standing := x.sandbox
-	x.sandbox = nil
-	x.network.mu.Unlock()
-	if standing != nil {
-		errs = append(errs, standing.Close())
-	}
+	errs = append(errs, x.end())
 	if x.release != nil {
 		errs = append(errs, x.release())
 		x.release = nil
