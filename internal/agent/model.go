@@ -94,6 +94,19 @@ type Toolbox interface {
 	Call(ctx context.Context, c Call) (tool.Result, error)
 }
 
+// Surveyor is a Toolbox that can tell what commands left which matters outside
+// of the sandbox (C-85); whole says that it looked at everything.
+type Surveyor interface {
+	Survey(ctx context.Context) (left []Leftover, whole bool, err error)
+}
+
+// Leftover is a file that programs on the host execute or obey, or with a
+// Target a link that leads outside.
+type Leftover struct {
+	Path   string `json:"path"` // absolute
+	Target string `json:"target,omitempty"`
+}
+
 // Call is one tool call with what the audit correlates.
 type Call struct {
 	PlanTask  string

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"path"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,9 @@ type report struct {
 	changes  []change
 	commands []command
 	refusals []refusal
+	left     []Leftover
+	started  bool      // a command was
+	unseen   bool      // what commands left was not looked at, or not all of it
 	failures []refusal // attempts to change something that failed and were not made good
 }
 
@@ -43,6 +47,10 @@ type refusal struct {
 // add takes in the result of one call. where is the path, or the
 // program, the call named.
 func (p *report) add(name, where string, r tool.Result) {
+	if name == tool.RunCommand && (r.OK || r.Error != nil && slices.Contains(
+		[]fault.Code{fault.ExecTimeout, fault.ExecLimit, fault.AgentCancelled, fault.PlatformReplaced}, r.Error.Code)) {
+		p.started = true
+	}
 	for _, e := range r.Effects {
 		switch {
 		case e.Kind == tool.EffectExecute:
@@ -115,6 +123,22 @@ func (p *report) refused(f refusal) {
 	p.refusals = append(p.refusals, f)
 }
 
+// survey asks what commands left that matters outside of the sandbox; what the
+// file tools changed is known. A Task that is over is still worth asking for.
+func (p *report) survey(ctx context.Context, box Toolbox) {
+	s, ok := box.(Surveyor)
+	if !ok || !p.started {
+		return
+	}
+	left, whole, err := s.Survey(context.WithoutCancel(ctx))
+	p.unseen = err != nil || !whole
+	for _, l := range left {
+		if !slices.ContainsFunc(p.changes, func(c change) bool { return c.path == l.Path }) {
+			p.left = append(p.left, l)
+		}
+	}
+}
+
 // text is the report in the configured language, "" when nothing happened.
 func (p *report) text(texts Texts, root string) string {
 	var b strings.Builder
@@ -135,6 +159,16 @@ func (p *report) text(texts Texts, root string) string {
 		}
 		return key, fault.Args{"path": beneath(root, c.path)}
 	})
+	block(len(p.left), func(i int) (string, fault.Args) {
+		l := p.left[i]
+		if l.Target != "" {
+			return "report.link_outside", fault.Args{"path": beneath(root, l.Path), "target": l.Target}
+		}
+		return "report.host_tool", fault.Args{"path": beneath(root, l.Path)}
+	})
+	if p.unseen {
+		b.WriteString("\n- " + texts.Text("report.unseen", nil))
+	}
 	block(len(p.commands), func(i int) (string, fault.Args) {
 		c := p.commands[i]
 		key := "report.command"

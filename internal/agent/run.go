@@ -182,6 +182,7 @@ func (x *run) outcome(ctx context.Context, err error) Outcome {
 		o.Err = ending(ctx, err)
 		result = append(result, x.reason, x.leftover())
 	}
+	x.report.survey(ctx, x.box)
 	result = append(result, x.report.text(x.cfg.Texts, x.cfg.Root))
 	result = slices.DeleteFunc(result, func(s string) bool { return strings.TrimSpace(s) == "" })
 	o.Result = strings.Join(result, "\n\n")

@@ -63,7 +63,7 @@ func New(cfg Config) (*Broker, error) {
 // Close it.
 func (b *Broker) Open(ctx context.Context, sessionID, taskID string) *Box {
 	ctx, stop := context.WithCancel(ctx)
-	x := &Box{broker: b, session: sessionID, task: taskID, stop: stop, stands: make(chan struct{})}
+	x := &Box{broker: b, session: sessionID, task: taskID, began: time.Now(), stop: stop, stands: make(chan struct{})}
 	go func() {
 		defer close(x.stands)
 		x.failure = x.open(ctx)
@@ -76,6 +76,7 @@ func (b *Broker) Open(ctx context.Context, sessionID, taskID string) *Box {
 type Box struct {
 	broker        *Broker
 	session, task string
+	began         time.Time
 	stop          context.CancelFunc // ends the making of the sandbox
 
 	network notices

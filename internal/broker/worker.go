@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"sunaba/policy"
 	"sunaba/sandbox"
 	"sunaba/scopedfs"
 	"sunaba/tool"
@@ -45,16 +46,26 @@ func NewWorker(in sandbox.Inside) (sandbox.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return worker{tool.NewRegistry(tool.Builtin(tool.Env{
+	return worker{policy: &in.Policy, tools: tool.NewRegistry(tool.Builtin(tool.Env{
 		FS: fs, Runner: in.Runner, Policy: &in.Policy, Limits: s.Limits, MayOverwriteUnread: s.MayOverwriteUnread,
 		Unlisted: in.Placeholders,
 	})...)}, nil
 }
 
-type worker struct{ tools *tool.Registry }
+type worker struct {
+	tools  *tool.Registry
+	policy *policy.Effective
+}
 
-// Handle runs one tool; refusals are results.
-func (w worker) Handle(ctx context.Context, _ string, params []byte) ([]byte, error) {
+// Handle runs one tool, whose refusals are results, or a survey.
+func (w worker) Handle(ctx context.Context, method string, params []byte) ([]byte, error) {
+	if method == callSurvey {
+		var o surveyOrder
+		if err := json.Unmarshal(params, &o); err != nil {
+			return nil, err
+		}
+		return json.Marshal(look(ctx, w.policy, o.Since))
+	}
 	var c toolCall
 	if err := json.Unmarshal(params, &c); err != nil {
 		return nil, err
