@@ -9,7 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sunaba/policy"
 	"sunaba/sandbox/internal/limits"
+	"sunaba/scope"
 )
 
 // confine turns this fresh process into the Task's Worker. The order matters:
@@ -40,7 +42,22 @@ func confine(s *setup, r *reporter) (*launcher, error) {
 	if err := limits.Rlimits(s.Policy.Resources, !s.NoFence); err != nil {
 		return nil, err
 	}
-	return dropRights(s, &l, flat, r)
+	la, err := dropRights(s, &l, flat, r)
+	if err != nil {
+		return nil, err
+	}
+	la.disks, err = limits.WatchDisks(writable(&s.Policy))
+	return la, err
+}
+
+// writable returns the roots in which commands can write.
+func writable(e *policy.Effective) (paths []string) {
+	for _, r := range e.Roots {
+		if r.Capability&scope.W != 0 {
+			paths = append(paths, r.Path)
+		}
+	}
+	return paths
 }
 
 // watchSignals receives every signal that would end a Go program, so that none

@@ -31,6 +31,7 @@ type launcher struct {
 	resources policy.Resources
 	environ   []string
 	inMemory  []string      // the Task's own file systems
+	disks     limits.Disks  // the host's that commands can write to
 	reserved  chan struct{} // closed when the Worker has all its threads
 	reporter  *reporter
 	orders    chan func()
@@ -219,7 +220,7 @@ func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duratio
 		}
 	})
 	if !ablation.Off("supervision") {
-		watchers.Go(func() { limits.Supervise(la.resources, la.inMemory, over, stop) })
+		watchers.Go(func() { limits.Supervise(la.resources, la.inMemory, la.disks, over, stop) })
 	}
 
 	status, self := reap(pid)
@@ -235,10 +236,13 @@ func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duratio
 		_ = out.Close()
 		o.Output = <-captured
 	}
+	o.ExitCode = exitCode(status)
+	if o.Stopped == "" && la.resources.FileSizeBytes > 0 && o.ExitCode == 128+int(unix.SIGXFSZ) {
+		o.Stopped = limits.FileSize // by the kernel, the command itself or what it waited for
+	}
 	// A command that ended in the same instant as a limit did end by itself
 	// only when the limit had not been reached.
-	o.Ended = self && stopped == ""
-	o.ExitCode = exitCode(status)
+	o.Ended = self && o.Stopped == ""
 	return o
 }
 

@@ -73,6 +73,10 @@ var mechanisms = []means{
 		name:   "memory limit",
 		stands: func(*Sandbox) (bool, string) { return false, "supervised, every 50 ms" },
 	},
+	{
+		name:   "disk limit",
+		stands: func(*Sandbox) (bool, string) { return false, "free space supervised, every 50 ms" },
+	},
 }
 
 // mechanisms lists how far s has each mechanism.

@@ -26,7 +26,7 @@ func TestMechanisms(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	if want := []string{"namespaces", "landlock", "seccomp", "fence", "process limit", "memory limit", "network", "network notices"}; !slices.Equal(names, want) {
+	if want := []string{"namespaces", "landlock", "seccomp", "fence", "process limit", "memory limit", "disk limit", "network", "network notices"}; !slices.Equal(names, want) {
 		t.Errorf("%q", names)
 	}
 	fence := Mechanism{Name: "fence", Full: true, Detail: "RLIMIT_NPROC"}

@@ -64,10 +64,14 @@ type Limit struct{ Head, Tail int }
 type Outcome struct {
 	ExitCode int           // as a shell would report it: 128+n for signal n
 	Ended    bool          // by itself; false when stopped by time, limit or cancel
-	Stopped  string        // "timeout", "processes", "memory", "output", "cancelled", "" otherwise
+	Stopped  string        // "timeout", "cancelled", a limit's name (Limits), "" otherwise
 	Duration time.Duration // wall clock
 	Output   Capture
 }
+
+// Limits are the names of the limits that stop a command, as outcomes, results
+// and the audit have them. Callers must not change it.
+var Limits = []string{"processes", "memory", "disk", "file_size"}
 
 // Capture is the kept output, stdout and stderr as they arrived.
 type Capture struct {

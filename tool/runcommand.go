@@ -77,7 +77,7 @@ func (e *Env) runCommand(ctx context.Context, a commandArgs) Result {
 	case out.Stopped == "cancelled":
 		r = e.fail(fault.New(fault.AgentCancelled, RunCommand))
 	case out.Stopped != "":
-		r = e.fail(fault.New(fault.ExecLimit, RunCommand, "limit", out.Stopped))
+		r = e.fail(fault.New(fault.ExecLimit, RunCommand, Case, out.Stopped, "limit", out.Stopped))
 	default:
 		r = e.fail(fault.New(fault.ExecFailed, RunCommand, "name", clip(argv[0])))
 	}

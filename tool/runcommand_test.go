@@ -334,6 +334,8 @@ func TestRunCommandEndings(t *testing.T) {
 		{"time", sandbox.Outcome{Stopped: "timeout", Output: so}, nil, "exec.timeout", "5"},
 		{"processes", sandbox.Outcome{Stopped: "processes", Output: so}, nil, "exec.limit", "processes"},
 		{"memory", sandbox.Outcome{Stopped: "memory", Output: so}, nil, "exec.limit", "memory"},
+		{"disk", sandbox.Outcome{Stopped: "disk", Output: so}, nil, "exec.limit", "case:disk"},
+		{"file size", sandbox.Outcome{Stopped: "file_size", Output: so}, nil, "exec.limit", "case:file_size"},
 		{"cancel", sandbox.Outcome{Stopped: "cancelled", Output: so}, nil, "agent.cancelled", ""},
 		{"lost", sandbox.Outcome{Output: so}, nil, "exec.failed", "x"},
 		{"not started", sandbox.Outcome{}, errors.New("no such interpreter"), "exec.failed", "x"},

@@ -173,7 +173,7 @@ func (l *Log) encode(r Record) (line []byte, hash string, err error) {
 	for _, s := range []*string{
 		&r.Event, &r.SessionID, &r.TaskID, &r.PlanTask, &r.Tool, &r.Decision,
 		&r.Rule, &r.Path, &r.Argv0, &r.Digest, &r.Channel, (*string)(&r.Code),
-		&r.Protocol, &r.Endpoint, &r.Address, &r.Failed,
+		&r.Protocol, &r.Endpoint, &r.Address, &r.Failed, &r.Limit,
 	} {
 		*s = bound(l.redactor.Redact(*s), maxText)
 	}

@@ -110,7 +110,7 @@ func TestHashIsAsPublished(t *testing.T) {
 // There is no member for argument bodies, images or contents.
 // Covers: S1-229
 func TestMembersAreThoseOfTheContract(t *testing.T) {
-	const contract = `seq, time, event, session_id?, task_id?, plan_task?, tool?, decision?, rule?, path?, argv0?, exit_code?, bytes?, digest?, channel?, code?, protocol?, endpoint?, address?, failed?, count?, reported?, prev, hash`
+	const contract = `seq, time, event, session_id?, task_id?, plan_task?, tool?, decision?, rule?, path?, argv0?, exit_code?, bytes?, digest?, channel?, code?, limit?, protocol?, endpoint?, address?, failed?, count?, reported?, prev, hash`
 	var got []string
 	for f := range reflect.TypeFor[Record]().Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -23,6 +23,7 @@ type Record struct {
 	Digest    string     `json:"digest,omitempty"` // SHA-256
 	Channel   string     `json:"channel,omitempty"`
 	Code      fault.Code `json:"code,omitempty"`
+	Limit     string     `json:"limit,omitempty"` // the limit that stopped a process
 	// What network.allow and network.deny are about.
 	Protocol string `json:"protocol,omitempty"` // tcp, or family and type of a socket that was refused
 	Endpoint string `json:"endpoint,omitempty"` // as configured: host:port, or :port in mode local

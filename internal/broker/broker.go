@@ -14,6 +14,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -341,6 +342,9 @@ func (x *Box) reportStopped(c agent.Call, r tool.Result, j judgement) error {
 	}
 	rec := x.told("process.exit", c, j.argv0)
 	rec.Code = r.Error.Code
+	if name := r.Error.Args["limit"]; slices.Contains(sandbox.Limits, name) { // in our words, not the Worker's
+		rec.Limit = name
+	}
 	return x.append(rec)
 }
 

@@ -208,6 +208,26 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// TestLimitIsRecorded: the audit names the limit that stopped a command.
+//
+// Covers: S1-227
+func TestLimitIsRecorded(t *testing.T) {
+	f := newFixture(t, nil)
+	f.write(filepath.Join(f.root, "many"), "#!/bin/sh\ni=0; while [ $i -lt 200 ]; do sleep 20 & i=$((i+1)); done; wait\n")
+	f.write(filepath.Join(f.root, "one"), "#!/bin/sh\nsleep 0 & wait\n")
+	for program, want := range map[string]string{"./many": "processes", "./one": ""} {
+		f.audit.records = nil
+		r, err := f.call(tool.RunCommand, map[string]any{"argv": []string{program}})
+		if err != nil || (codeOf(r) == fault.ExecLimit) != (want != "") {
+			t.Fatalf("%s: %+v, %v", program, r, err)
+		}
+		last := f.audit.records[len(f.audit.records)-1]
+		if last.Event != "process.exit" || last.Limit != want || last.Code != codeOf(r) || !last.Reported {
+			t.Errorf("%s: %+v", program, last)
+		}
+	}
+}
+
 // TestUnrecordedIsNotDone: when a record cannot be written, the act does not
 // happen, and the Task ends.
 func TestUnrecordedIsNotDone(t *testing.T) {

@@ -121,7 +121,7 @@ func TestEachMissingMechanismIsTold(t *testing.T) {
 func TestMechanismsHaveTexts(t *testing.T) {
 	for _, id := range []string{"en", "ja", "zh-CN"} {
 		p := platform{texts: textsIn(id)}
-		for _, name := range []string{"namespaces", "landlock", "seccomp", "fence", "process limit", "memory limit", "network", "network notices"} {
+		for _, name := range []string{"namespaces", "landlock", "seccomp", "fence", "process limit", "memory limit", "disk limit", "network", "network notices"} {
 			for _, full := range []bool{true, false} {
 				m := sandbox.Mechanism{Name: name, Full: full, Detail: "version 7"}
 				if line := p.mechanism(m); strings.Contains(line, "platform.") || strings.Contains(line, "{") {
