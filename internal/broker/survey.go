@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +26,6 @@ const (
 	surveyTime    = 5 * time.Second
 	surveyEntries = 300_000
 	surveyKept    = 200
-	// surveySlack is how much the clock of files may be behind ours.
-	surveySlack = 20 * time.Millisecond
 )
 
 // surveyOrder and survey are what callSurvey carries.
@@ -42,7 +41,11 @@ type survey struct {
 // look walks workspace and writable mounts and finds what was changed since
 // then and matters outside: files that host tools execute or obey, and links
 // that lead out (C-85). It runs in the Worker, whose view is the policy's.
-func look(ctx context.Context, p *policy.Effective, since time.Time) survey {
+//
+// The clock of files may be behind by some milliseconds: less than a sandbox
+// takes to be made, before which no command runs. What is protected, or stands
+// for it, no command can have changed.
+func look(ctx context.Context, p *policy.Effective, placeholders []string, since time.Time) survey {
 	var s survey
 	ctx, cancel := context.WithTimeout(ctx, surveyTime)
 	defer cancel()
@@ -57,6 +60,12 @@ func look(ctx context.Context, p *policy.Effective, since time.Time) survey {
 				return fs.SkipAll
 			}
 			if err != nil || path == root.Path { // what cannot be seen was not made here
+				return nil
+			}
+			if slices.Contains(placeholders, path) || slices.ContainsFunc(p.Protected, func(x policy.Protected) bool { return x.Path == path }) {
+				if d.IsDir() {
+					return fs.SkipDir
+				}
 				return nil
 			}
 			info, err := d.Info()
@@ -109,7 +118,7 @@ func (x *Box) Survey(ctx context.Context) (left []agent.Leftover, whole bool, er
 	if err := x.ready(ctx); err != nil {
 		return nil, false, err
 	}
-	params, err := json.Marshal(surveyOrder{x.began.Add(-surveySlack)})
+	params, err := json.Marshal(surveyOrder{x.began})
 	if err != nil {
 		return nil, false, err
 	}

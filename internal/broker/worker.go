@@ -46,15 +46,16 @@ func NewWorker(in sandbox.Inside) (sandbox.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return worker{policy: &in.Policy, tools: tool.NewRegistry(tool.Builtin(tool.Env{
+	return worker{policy: &in.Policy, placeholders: in.Placeholders, tools: tool.NewRegistry(tool.Builtin(tool.Env{
 		FS: fs, Runner: in.Runner, Policy: &in.Policy, Limits: s.Limits, MayOverwriteUnread: s.MayOverwriteUnread,
 		Unlisted: in.Placeholders,
 	})...)}, nil
 }
 
 type worker struct {
-	tools  *tool.Registry
-	policy *policy.Effective
+	tools        *tool.Registry
+	policy       *policy.Effective
+	placeholders []string
 }
 
 // Handle runs one tool, whose refusals are results, or a survey.
@@ -64,7 +65,7 @@ func (w worker) Handle(ctx context.Context, method string, params []byte) ([]byt
 		if err := json.Unmarshal(params, &o); err != nil {
 			return nil, err
 		}
-		return json.Marshal(look(ctx, w.policy, o.Since))
+		return json.Marshal(look(ctx, w.policy, w.placeholders, o.Since))
 	}
 	var c toolCall
 	if err := json.Unmarshal(params, &c); err != nil {
