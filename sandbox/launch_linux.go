@@ -171,6 +171,7 @@ func (la *launcher) Run(ctx context.Context, c Command) (Outcome, error) {
 	if c.Script { // the kernel gives the interpreter this path: the handle must live on
 		path, files = "/proc/self/fd/3", append(files, c.Image.Fd())
 	}
+	disk := la.disks.Begin()
 	began := time.Now()
 	var pid int
 	err = la.onThread(func() (err error) {
@@ -187,14 +188,14 @@ func (la *launcher) Run(ctx context.Context, c Command) (Outcome, error) {
 		return Outcome{}, err
 	}
 	go feed(true)
-	o := la.supervise(ctx, pid, timeout, c.Output, out)
+	o := la.supervise(ctx, pid, timeout, c.Output, out, disk)
 	o.Duration = time.Since(began)
 	return o, nil
 }
 
 // supervise collects output and waits until everything in the namespace but
 // this process is gone.
-func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duration, keep Limit, out io.ReadCloser) Outcome {
+func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duration, keep Limit, out io.ReadCloser, disk func() bool) Outcome {
 	captured := make(chan Capture, 1)
 	go func() { captured <- capture(out, keep) }()
 
@@ -220,7 +221,7 @@ func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duratio
 		}
 	})
 	if !ablation.Off("supervision") {
-		watchers.Go(func() { limits.Supervise(la.resources, la.inMemory, la.disks, over, stop) })
+		watchers.Go(func() { limits.Supervise(la.resources, la.inMemory, disk, over, stop) })
 	}
 
 	status, self := reap(pid)

@@ -45,6 +45,13 @@ func WatchDisks(paths []string) (Disks, error) {
 	return d, nil
 }
 
+// Begin looks at the disks before a command starts. The function it returns
+// reports that room was taken since, beneath the floor.
+func (d Disks) Begin() (passed func() bool) {
+	before := d.look()
+	return func() bool { return d.passed(before, d.look()) }
+}
+
 // look returns what is free now; what cannot be told is unbounded.
 func (d Disks) look() []room {
 	out := make([]room, len(d.paths))

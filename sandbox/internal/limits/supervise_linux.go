@@ -30,14 +30,14 @@ const (
 // Supervise measures everything in this process's PID namespace (itself left
 // out) until done is closed, and calls exceeded once with the name of the
 // first limit that was passed. own are the file systems of the Task that live
-// in memory and have a size of their own, disks those that it shares.
-func Supervise(r policy.Resources, own []string, disks Disks, done <-chan struct{}, exceeded func(limit string)) {
+// in memory and have a size of their own; disk is what Disks.Begin returned
+// before the command started, lest what it wrote at once be taken for given.
+func Supervise(r policy.Resources, own []string, disk func() bool, done <-chan struct{}, exceeded func(limit string)) {
 	tick := time.NewTicker(supervisePeriod)
 	defer tick.Stop()
 	// The machine is looked at from the first tick on: most commands have ended
 	// by then, and a look costs more than starting one.
 	var before *host
-	free := disks.look()
 	limit, lastHidden := r.MemoryMiB<<20, int64(0)
 	for {
 		select {
@@ -58,7 +58,7 @@ func Supervise(r policy.Resources, own []string, disks Disks, done <-chan struct
 		case r.Processes > 0 && u.Processes > r.Processes:
 			exceeded(Processes)
 			return
-		case disks.passed(free, disks.look()):
+		case disk():
 			exceeded(Disk)
 			return
 		// What the machine's numbers say must hold for two looks: they lag.
