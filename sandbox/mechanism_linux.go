@@ -32,7 +32,8 @@ var mechanisms = []means{
 	{
 		name: "namespaces", what: "user namespaces",
 		alone: func(ctx context.Context, _ Options) (string, error) {
-			return namespaceRemedy(), tryNamespaces(ctx)
+			err := tryNamespaces(ctx)
+			return namespaceRemedy(err, setting), err
 		},
 		stands: func(*Sandbox) (bool, string) { return true, "user mount pid ipc uts net cgroup" },
 	},

@@ -27,6 +27,11 @@ func Probe(ctx context.Context, o Options) ([]Mechanism, error) {
 			if lacking, why := missing(ctx, mechanisms, o); why != nil {
 				return lacking, why
 			}
+			if overmountedProc(err) {
+				const what, remedy = "a /proc of its own", "proc"
+				return []Mechanism{{Name: "namespaces", Detail: err.Error(), Remedy: remedy}},
+					fault.Wrap(err, fault.PlatformUnavailable, "probe", "what", what, "remedy", remedy, "cause", err.Error())
+			}
 		}
 		return nil, err
 	}
@@ -76,14 +81,18 @@ func withoutMissing(e policy.Effective) policy.Effective {
 	return e
 }
 
-// tryNamespaces makes the namespaces alone, so that their absence is told
-// apart from every other failure.
+// tryNamespaces makes the namespaces alone and uses the rights over them, so
+// that their absence is told apart from every other failure: where AppArmor
+// restricts them by program they can be made and are of no use.
 func tryNamespaces(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", "--version")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  namespaces &^ unix.CLONE_NEWPID,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: plainUser, HostID: os.Geteuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: plainUser, HostID: os.Getegid(), Size: 1}},
+		Cloneflags:   namespaces &^ (unix.CLONE_NEWPID | unix.CLONE_NEWNS),
+		Unshareflags: unix.CLONE_NEWNS, // and its mounts are made private
+		UidMappings:  []syscall.SysProcIDMap{{ContainerID: plainUser, HostID: os.Geteuid(), Size: 1}},
+		GidMappings:  []syscall.SysProcIDMap{{ContainerID: plainUser, HostID: os.Getegid(), Size: 1}},
+		// Else they end with the start of a program by a user that is not root.
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
 	}
 	if err := cmd.Start(); err != nil {
 		return err
@@ -93,17 +102,35 @@ func tryNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// namespaceRemedy names what most likely forbids user namespaces here.
-func namespaceRemedy() string {
-	for _, knob := range []struct{ file, forbids, remedy string }{
-		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "apparmor"},
-		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "userns_clone"},
-		{"/proc/sys/user/max_user_namespaces", "0", "max_userns"},
-	} {
-		text, err := os.ReadFile(knob.file)
-		if err == nil && strings.TrimSpace(string(text)) == knob.forbids {
-			return knob.remedy
-		}
+// setting reads a file of /proc/sys, "" where there is none.
+func setting(path string) string {
+	text, err := os.ReadFile("/proc/sys/" + path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// namespaceRemedy names what most likely forbids user namespaces here, by what
+// the kernel said and by its settings: the end of a locale key
+// platform.remedy.*.
+func namespaceRemedy(said error, setting func(path string) string) string {
+	switch {
+	case errors.Is(said, unix.ENOSPC), setting("user/max_user_namespaces") == "0":
+		return "max_userns"
+	case setting("kernel/unprivileged_userns_clone") == "0":
+		return "userns_clone"
+	case setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return "apparmor"
+	case errors.Is(said, unix.ENOSYS), errors.Is(said, unix.EINVAL):
+		return "kernel_userns"
 	}
 	return "container"
+}
+
+// overmountedProc reports whether err is that of a new /proc which the kernel
+// refuses where parts of the present one are covered (trap 13), as containers
+// do.
+func overmountedProc(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "new proc: ")
 }

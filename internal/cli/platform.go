@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 
 	"sunaba/fault"
@@ -68,7 +69,16 @@ func (t texts) platformFault(err error) string {
 	}
 	line := t.fault(e)
 	if remedy := e.Args["remedy"]; remedy != "" {
-		line += "\n  " + t.text("platform.remedy."+remedy)
+		line += "\n  " + t.text("platform.remedy."+remedy, "program", ownPath())
 	}
 	return line
+}
+
+// ownPath is where this program lies, for a person who has to name it.
+func ownPath() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "agent-mcp"
+	}
+	return path
 }
