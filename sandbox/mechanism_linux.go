@@ -125,6 +125,9 @@ func tryFence(o Options) error {
 		return nil // a root that cannot be looked at is another fault, told by Start
 	}
 	c, err := limits.NewCgroup(o.Cgroups, fenceName(), o.Policy.Resources)
+	if fault.CodeOf(err) != "" {
+		return nil // the journal's own trouble, which Start has told
+	}
 	if err != nil {
 		return err
 	}

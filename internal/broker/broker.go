@@ -249,7 +249,7 @@ func (x *Box) startOnce(ctx context.Context) error {
 	standing, err := sandbox.Start(ctx, sandbox.Options{
 		Policy: cfg.Policy, Config: x.broker.settings,
 		Placeholders: &placeholders{run: cfg.Run},
-		Cgroups:      &cgroups{run: cfg.Run, ids: make(map[string]int)},
+		Cgroups:      &journal.Cgroups{Run: cfg.Run},
 		Notify:       x.notice, Refuse: cfg.Refuse,
 	})
 	if err != nil {

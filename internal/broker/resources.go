@@ -41,23 +41,3 @@ func (p *placeholders) Remove() error {
 	p.made = nil
 	return errors.Join(errs...)
 }
-
-// cgroups journals the sandbox's control groups.
-type cgroups struct {
-	run *journal.Run
-	ids map[string]int
-}
-
-func (c *cgroups) Add(path string) error {
-	added, err := c.run.Add(journal.Entry{Kind: journal.KindCgroup, Path: path})
-	if err == nil {
-		c.ids[path] = added[0].ID
-	}
-	return err
-}
-
-func (c *cgroups) Retire(path string) error {
-	id := c.ids[path]
-	delete(c.ids, path)
-	return c.run.Retire(id)
-}

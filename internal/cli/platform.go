@@ -5,8 +5,10 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"sunaba/fault"
+	"sunaba/internal/journal"
 	"sunaba/policy"
 	"sunaba/sandbox"
 )
@@ -19,7 +21,7 @@ type platform struct {
 
 // Lines returns one line for each mechanism, or what is missing and what helps.
 func (p platform) Lines(ctx context.Context) (lines []string, ok bool) {
-	mechanisms, err := preflight(ctx, p.policy)
+	mechanisms, err := preflight(ctx, "", p.policy)
 	if err != nil {
 		return strings.Split(p.platformFault(err), "\n"), false
 	}
@@ -48,9 +50,43 @@ func (p platform) mechanism(m sandbox.Mechanism) string {
 }
 
 // preflight makes the policy's sandbox once and takes it down again (S1-095,
-// SD-27).
-func preflight(ctx context.Context, e policy.Effective) ([]sandbox.Mechanism, error) {
-	return sandbox.Probe(ctx, sandbox.Options{Policy: e})
+// SD-27). Its control groups are journalled like a Task's, in stateDir; without
+// one they are not: apply and show leave no state behind.
+func preflight(ctx context.Context, stateDir string, e policy.Effective) (found []sandbox.Mechanism, err error) {
+	if stateDir == "" {
+		return sandbox.Probe(ctx, sandbox.Options{Policy: e})
+	}
+	groups := preflightGroups{stateDir: stateDir}
+	defer func() {
+		if cerr := groups.close(); err == nil {
+			err = cerr
+		}
+	}()
+	return sandbox.Probe(ctx, sandbox.Options{Policy: e, Cgroups: &groups})
+}
+
+// preflightGroups journals in a run of its own, opened when there is something
+// to note: only root's sandboxes have control groups.
+type preflightGroups struct {
+	stateDir string
+	journal.Cgroups
+}
+
+// Add implements sandbox.Cgroups.
+func (g *preflightGroups) Add(path string) (err error) {
+	if g.Run == nil {
+		if g.Run, err = journal.OpenRun(g.stateDir, time.Now()); err != nil {
+			return err
+		}
+	}
+	return g.Cgroups.Add(path)
+}
+
+func (g *preflightGroups) close() error {
+	if g.Run == nil {
+		return nil
+	}
+	return g.Run.Close()
 }
 
 // platformFault is the sentence of a failed preflight with its remedy; one such

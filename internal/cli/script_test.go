@@ -10,9 +10,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sunaba/internal/cli"
+	"sunaba/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if sandbox.InWorker() { // a sandbox that a test of this binary has made
+		if err := sandbox.Serve(func(sandbox.Inside) (sandbox.Handler, error) { return nil, nil }); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	testscript.Main(m, map[string]func(){
 		"agent-mcp": func() {
 			os.Exit(cli.Run(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))

@@ -47,7 +47,7 @@ func serve(ctx context.Context, std Streams, path string) int {
 	}
 	probed := make(chan error, 1)
 	go func() { // the kernel sets a sandbox up while the disk syncs
-		_, err := preflight(ctx, c.resolved.Effective)
+		_, err := preflight(ctx, c.stateDir, c.resolved.Effective)
 		probed <- err
 	}()
 	s, err := openServer(c, std.Err, recovered)

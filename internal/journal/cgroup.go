@@ -31,3 +31,30 @@ func undoCgroup(e Entry) error {
 	}
 	return err
 }
+
+// Cgroups journals control groups by their paths, as package sandbox asks for
+// it. It is for one sandbox and not safe for concurrent use.
+type Cgroups struct {
+	Run *Run
+	ids map[string]int
+}
+
+// Add records, durably enough, that the group is about to be made.
+func (c *Cgroups) Add(path string) error {
+	added, err := c.Run.Add(Entry{Kind: KindCgroup, Path: path})
+	if err != nil {
+		return err
+	}
+	if c.ids == nil {
+		c.ids = make(map[string]int)
+	}
+	c.ids[path] = added[0].ID
+	return nil
+}
+
+// Retire records that the group is gone.
+func (c *Cgroups) Retire(path string) error {
+	id := c.ids[path]
+	delete(c.ids, path)
+	return c.Run.Retire(id)
+}

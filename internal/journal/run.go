@@ -53,9 +53,8 @@ func OpenRun(stateDir string, start time.Time) (*Run, error) {
 		return nil, err
 	}
 	defer leave(door)
-	name := fmt.Sprintf("%s-%d", start.UTC().Format("20060102T150405.000Z"), os.Getpid())
-	dir := filepath.Join(stateDir, "run", name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	dir, err := makeRunDir(stateDir, start)
+	if err != nil {
 		return nil, stateFault(err, dir)
 	}
 	r := &Run{dir: dir, state: stateDir, lock: flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))}
@@ -74,6 +73,20 @@ func OpenRun(stateDir string, start time.Time) (*Run, error) {
 		return nil, stateFault(err, dir)
 	}
 	return r, nil
+}
+
+// makeRunDir makes a run directory. One process may hold several runs (the
+// preflight has its own): the start of the later one is moved on.
+func makeRunDir(stateDir string, start time.Time) (dir string, err error) {
+	for range 100 {
+		name := fmt.Sprintf("%s-%d", start.UTC().Format("20060102T150405.000Z"), os.Getpid())
+		dir = filepath.Join(stateDir, "run", name)
+		if err = os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+		start = start.Add(time.Millisecond)
+	}
+	return dir, err
 }
 
 // Dir returns the run directory.

@@ -401,3 +401,22 @@ func FuzzReplay(f *testing.F) {
 		}
 	})
 }
+
+// One process may open two runs in the same millisecond.
+func TestTwoRunsAtOnce(t *testing.T) {
+	state, start := t.TempDir(), time.Now()
+	var runs []*Run
+	for range 3 {
+		r, err := OpenRun(state, start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, r)
+	}
+	if runs[0].Dir() == runs[1].Dir() || runs[1].Dir() == runs[2].Dir() {
+		t.Errorf("%s, %s, %s", runs[0].Dir(), runs[1].Dir(), runs[2].Dir())
+	}
+	for _, r := range runs {
+		must(t, r.Close())
+	}
+}
