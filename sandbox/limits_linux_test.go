@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -80,5 +81,35 @@ func TestFileSize(t *testing.T) {
 	}
 	if r := f.sh("exit 3"); !r.Ended || r.ExitCode != 3 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestRefusingLimits: the limits that refuse instead of stopping say so in the
+// system's words, from which the result's hint is made; within them the same
+// succeeds.
+//
+// Covers: SD-28
+func TestRefusingLimits(t *testing.T) {
+	f := newFixture(t, func(f *fixture) { f.p.Resources.ScratchBytes = 8 << 20 })
+	for name, row := range map[string]struct{ script, says, twin string }{
+		"scratch": {
+			"dd if=/dev/zero of=$TMPDIR/big bs=1M count=9",
+			"No space left on device",
+			"rm -f $TMPDIR/big; dd if=/dev/zero of=$TMPDIR/big bs=1M count=4; rm $TMPDIR/big",
+		},
+		"inodes of scratch": {
+			"i=0; while [ $i -lt 5000 ]; do : > $TMPDIR/f$i || exit 1; i=$((i+1)); done",
+			"No space left on device",
+			"rm -f $TMPDIR/f*; i=0; while [ $i -lt 200 ]; do : > $TMPDIR/f$i || exit 1; i=$((i+1)); done; rm $TMPDIR/f*",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if r := f.sh(row.script + " 2>&1"); r.ExitCode == 0 || !r.Ended || !strings.Contains(r.Out, row.says) {
+				t.Errorf("%+v", r)
+			}
+			if r := f.sh(row.twin); r.ExitCode != 0 {
+				t.Errorf("the twin: %+v", r)
+			}
+		})
 	}
 }

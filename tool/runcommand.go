@@ -191,10 +191,15 @@ func printable(b []byte) []byte {
 	return bytes.ToValidUTF8(bytes.ReplaceAll(b, []byte{0}, []byte{0xff}), []byte("\uFFFD"))
 }
 
-// blame marks the result of a failed command with what the sandbox refused.
+// blame marks the result of a failed command with what the sandbox refused, or
+// with the limit that it ran into.
 func (e *Env) blame(r *Result, c sandbox.Capture, dir string) {
 	b := e.blocked(c, dir)
 	if b.operation == "" {
+		if limit := limitReached(c); limit != "" {
+			r.Fields = append(r.Fields, Field{"limit", limit})
+			r.Hint = "limit_" + limit
+		}
 		return
 	}
 	r.Fields = append(r.Fields, Field{"blocked", b.operation})
