@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sunaba/fault"
@@ -40,7 +41,7 @@ func (e *Env) blocked(c sandbox.Capture, dir string) block {
 	end = end[max(0, len(end)-blockedTail):]
 	for line := range strings.Lines(string(end)) {
 		line = strings.TrimRight(line, "\r\n")
-		if offline().MatchString(line) && e.Policy.Network.Mode != "restricted" {
+		if offline().MatchString(line) && !listed(&e.Policy.Network, line) {
 			return block{operation: "network"}
 		}
 		at := refusals().FindStringIndex(line)
@@ -59,6 +60,21 @@ func (e *Env) blocked(c sandbox.Capture, dir string) block {
 		}
 	}
 	return block{}
+}
+
+// listed reports whether line names a host that can be reached: that it failed
+// all the same is no refusal. There is no name service inside, so that every
+// other name that is not found is one that is not listed, in any mode.
+func listed(n *policy.Network, line string) bool {
+	words := strings.FieldsFunc(strings.ToLower(line), func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.'
+	})
+	for i := range words {
+		words[i] = strings.TrimSuffix(words[i], ".")
+	}
+	return slices.ContainsFunc(n.Endpoints, func(e policy.Endpoint) bool {
+		return e.Host != "" && e.Closed == "" && slices.Contains(words, e.Host)
+	})
 }
 
 // ruleOf names the rule in a refusal, with its place.

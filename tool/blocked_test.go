@@ -116,3 +116,36 @@ func TestBlockedNamesTheRule(t *testing.T) {
 		}
 	}
 }
+
+// A name that is not found is told as a refusal where only some endpoints can
+// be reached, and with what can be; a listed one that fails is not.
+// Covers: C-69
+func TestRunCommandNamesUnlistedHosts(t *testing.T) {
+	open := policy.Endpoint{Host: "db.example", Port: 443}
+	closed := policy.Endpoint{Host: "gone.example", Port: 443, Closed: policy.ClosedUnresolved}
+	restricted := policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{open, closed}}
+	local := policy.Network{Mode: "local", Endpoints: []policy.Endpoint{{Port: 5432}}}
+	for _, c := range []struct {
+		network policy.Network
+		output  string
+		hint    string
+	}{
+		{policy.Network{Mode: "none"}, "curl: (6) Could not resolve host: db.example\n", "blocked_network"},
+		{local, "curl: (6) Could not resolve host: db.example\n", "blocked_endpoint"},
+		{restricted, "curl: (6) Could not resolve host: other.example\n", "blocked_endpoint"},
+		{restricted, "dial tcp: lookup sub.db.example: no such host\n", "blocked_endpoint"},
+		{restricted, "curl: (6) Could not resolve host: gone.example\n", "blocked_endpoint"},
+		{restricted, "curl: (6) Could not resolve host: DB.example.\n", ""},
+		{restricted, "dial tcp: lookup db.example:443: no such host\n", ""},
+	} {
+		b := newBox(t, nil, func(e *Env) {
+			e.Runner = &recorder{outcome: sandbox.Outcome{Ended: true, ExitCode: 6, Output: sandbox.Capture{Head: []byte(c.output)}}}
+			e.Policy.Entries = []policy.Entry{entry(t, "x", program(t, "x", "x"))}
+			e.Policy.Network = c.network
+		})
+		r := b.call(RunCommand, map[string]any{"argv": []string{"x"}})
+		if r.Hint != c.hint {
+			t.Errorf("%s %q: hint %q, want %q", c.network.Mode, c.output, r.Hint, c.hint)
+		}
+	}
+}

@@ -204,6 +204,9 @@ func (e *Env) blame(r *Result, c sandbox.Capture, dir string) {
 	}
 	r.Fields = append(r.Fields, Field{"blocked", b.operation})
 	r.Hint = "blocked_network"
+	if len(e.Policy.Network.Endpoints) > 0 {
+		r.Hint = "blocked_endpoint"
+	}
 	if b.path != "" {
 		r.Fields = append(r.Fields, Field{"blocked_path", clip(b.path)})
 		r.Hint = "blocked"
