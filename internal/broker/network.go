@@ -45,8 +45,18 @@ func (n *notices) explain(r *tool.Result) {
 	if len(n.refused) == 0 || !slices.ContainsFunc(r.Effects, failed) && r.OK {
 		return
 	}
-	r.Fields = slices.DeleteFunc(r.Fields, func(f tool.Field) bool { return f.Name == "blocked" })
-	r.Fields = append(r.Fields, tool.Field{Name: "blocked", Value: "network"}, tool.Field{Name: "blocked_endpoints", Value: strings.Join(n.refused, ", ")})
+	named := func(name string) bool {
+		return slices.ContainsFunc(r.Fields, func(f tool.Field) bool { return f.Name == name })
+	}
+	endpoints := tool.Field{Name: "blocked_endpoints", Value: strings.Join(n.refused, ", ")}
+	if named("blocked_path") { // a file's refusal keeps its own mark and hint
+		r.Fields = append(r.Fields, endpoints)
+		return
+	}
+	if !named("blocked") {
+		r.Fields = append(r.Fields, tool.Field{Name: "blocked", Value: "network"})
+	}
+	r.Fields = append(r.Fields, endpoints)
 	r.Hint = "blocked_endpoint"
 }
 

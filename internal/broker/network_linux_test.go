@@ -136,6 +136,30 @@ func TestNetworkIsRecorded(t *testing.T) {
 	}
 }
 
+// What was refused of a file stays told as such when a connection was refused
+// as well.
+func TestRefusedEndpointsJoinOtherRefusals(t *testing.T) {
+	failed := func(fields ...tool.Field) tool.Result {
+		return tool.Result{OK: true, Fields: fields, Hint: "blocked", Effects: []tool.Effect{{Kind: tool.EffectExecute, ExitCode: 1}}}
+	}
+	n := notices{refused: []string{"a.example:80", "192.0.2.1:9"}}
+	for _, tt := range []struct {
+		r    tool.Result
+		want string
+	}{
+		{failed(), "blocked_endpoint [{blocked network} {blocked_endpoints a.example:80, 192.0.2.1:9}]"},
+		{failed(tool.Field{Name: "blocked", Value: "network"}), "blocked_endpoint [{blocked network} {blocked_endpoints a.example:80, 192.0.2.1:9}]"},
+		{failed(tool.Field{Name: "blocked", Value: "write"}, tool.Field{Name: "blocked_path", Value: "/etc/y"}),
+			"blocked [{blocked write} {blocked_path /etc/y} {blocked_endpoints a.example:80, 192.0.2.1:9}]"},
+		{tool.Result{OK: true}, " []"},
+	} {
+		n.explain(&tt.r)
+		if got := fmt.Sprintf("%s %v", tt.r.Hint, tt.r.Fields); got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
+	}
+}
+
 // A flood of connections makes few records, and none is lost in the counts.
 func TestNetworkFloodIsBounded(t *testing.T) {
 	server := greeter(t)
