@@ -82,6 +82,9 @@ func TestNetworkModes(t *testing.T) {
 				if head["exit_code"] == 0.0 || strings.Contains(text, "hello") {
 					t.Errorf("refused %d: %v %s", i, head, text)
 				}
+				if head["blocked"] != "network" {
+					t.Errorf("refused %d: the model is not told: %v %s", i, head, text)
+				}
 			}
 			allowed, denied := 0, 0
 			for _, r := range h.audit() {

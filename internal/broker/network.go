@@ -17,6 +17,7 @@ import (
 type notices struct {
 	mu      sync.Mutex
 	refused []string // connections of the present call, for the model
+	offline bool     // the present call wanted a TCP socket where there is no network
 	failure error    // a notice could not be recorded
 }
 
@@ -26,7 +27,7 @@ const mostExplained = 4
 func (n *notices) begin() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.refused = nil
+	n.refused, n.offline = nil, false
 }
 
 // broken is why the Task must not go on.
@@ -37,27 +38,29 @@ func (n *notices) broken() error {
 }
 
 // explain adds to the result of a failed command what connections were refused
-// to it. Sockets alone are not told: many programs try some that they do not
-// need.
+// to it, or that there is no network. Other sockets than TCP's are not told: many
+// programs try some that they do not need.
 func (n *notices) explain(r *tool.Result) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.refused) == 0 || !slices.ContainsFunc(r.Effects, failed) && r.OK {
+	if len(n.refused) == 0 && !n.offline || !slices.ContainsFunc(r.Effects, failed) && r.OK {
 		return
 	}
 	named := func(name string) bool {
 		return slices.ContainsFunc(r.Fields, func(f tool.Field) bool { return f.Name == name })
 	}
-	endpoints := tool.Field{Name: "blocked_endpoints", Value: strings.Join(n.refused, ", ")}
-	if named("blocked_path") { // a file's refusal keeps its own mark and hint
-		r.Fields = append(r.Fields, endpoints)
-		return
-	}
-	if !named("blocked") {
+	file := named("blocked_path") // a file's refusal keeps its own mark and hint
+	if !file && !named("blocked") {
 		r.Fields = append(r.Fields, tool.Field{Name: "blocked", Value: "network"})
 	}
-	r.Fields = append(r.Fields, endpoints)
-	r.Hint = "blocked_endpoint"
+	hint := "blocked_network"
+	if len(n.refused) > 0 {
+		r.Fields = append(r.Fields, tool.Field{Name: "blocked_endpoints", Value: strings.Join(n.refused, ", ")})
+		hint = "blocked_endpoint"
+	}
+	if !file {
+		r.Hint = hint
+	}
 }
 
 func failed(e tool.Effect) bool { return e.Kind == tool.EffectExecute && e.ExitCode != 0 }
@@ -99,6 +102,9 @@ func (x *Box) notice(n sandbox.Notice) {
 		if len(x.network.refused) < mostExplained && !slices.Contains(x.network.refused, what) {
 			x.network.refused = append(x.network.refused, what)
 		}
+	}
+	if !n.Allowed && p.Mode == "none" && (n.Protocol == "inet stream" || n.Protocol == "inet6 stream") {
+		x.network.offline = true
 	}
 	if x.network.failure != nil {
 		return

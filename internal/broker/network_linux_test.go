@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"sunaba/fault"
 	"sunaba/internal/audit"
 	"sunaba/policy"
+	"sunaba/sandbox"
 	"sunaba/tool"
 )
 
@@ -156,6 +158,33 @@ func TestRefusedEndpointsJoinOtherRefusals(t *testing.T) {
 		n.explain(&tt.r)
 		if got := fmt.Sprintf("%s %v", tt.r.Hint, tt.r.Fields); got != tt.want {
 			t.Errorf("got %s, want %s", got, tt.want)
+		}
+	}
+}
+
+// Where there is no network, a failed command that wanted TCP is told so; one
+// that went well, or tried what programs try by the way, is not (SBX-001).
+// Covers: C-69
+func TestNoNetworkIsTold(t *testing.T) {
+	f := online(t, policy.Network{Mode: "none"})
+	if r := f.dial("127.0.0.1:9"); r.Hint != "blocked_network" || !slices.Contains(r.Fields, tool.Field{Name: "blocked", Value: "network"}) {
+		t.Errorf("%+v", r)
+	}
+	if r, err := f.call(tool.RunCommand, map[string]any{"argv": []string{"program"}}); err != nil || r.Hint != "" {
+		t.Errorf("the next command: %+v %v", r, err)
+	}
+	for protocol, want := range map[string]bool{
+		"inet stream": true, "inet6 stream": true, "inet stream mptcp": false, "inet6 dgram": false, "unix stream": false, "netlink raw": false,
+	} {
+		f.box.network.begin()
+		f.box.notice(sandbox.Notice{Protocol: protocol, Count: 1, Reported: true})
+		r := tool.Result{OK: true, Effects: []tool.Effect{{Kind: tool.EffectExecute, ExitCode: 1}}}
+		if f.box.network.explain(&r); (r.Hint != "") != want {
+			t.Errorf("%s: %+v", protocol, r)
+		}
+		r = tool.Result{OK: true, Effects: []tool.Effect{{Kind: tool.EffectExecute}}}
+		if f.box.network.explain(&r); r.Hint != "" {
+			t.Errorf("%s, gone well: %+v", protocol, r)
 		}
 	}
 }
