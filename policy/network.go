@@ -141,7 +141,8 @@ func (r *resolver) ownDoors(e *Endpoint) {
 	}
 	same := strings.EqualFold(host, e.Host)
 	if a, ok := literalAddress(host); ok {
-		same = same || slices.Contains(e.Addresses, a)
+		same = same || slices.Contains(e.Addresses, a) || // 0.0.0.0 leads to this machine
+			a.IsUnspecified() && slices.ContainsFunc(e.Addresses, netip.Addr.IsLoopback)
 	} else if strings.EqualFold(host, "localhost") {
 		same = same || slices.ContainsFunc(e.Addresses, netip.Addr.IsLoopback)
 	}

@@ -129,6 +129,8 @@ func TestOwnDoors(t *testing.T) {
 		{restricted("::1", 8765), "", "::1"}, // nothing of ours listens there
 		{local(11434), "", "127.0.0.1 ::1 warning endpoint_model"},
 		{local(11434), "localhost:11434", "127.0.0.1 ::1 warning endpoint_model"},
+		{local(11434), "0.0.0.0:11434", "127.0.0.1 ::1 warning endpoint_model"},
+		{restricted("198.51.100.9", 443), "0.0.0.0:443", "198.51.100.9"},
 		{restricted("model.example", 443), "model.example:443", "198.51.100.9 warning endpoint_model"},
 		{restricted("198.51.100.9", 443), "198.51.100.9:443", "198.51.100.9 warning endpoint_model"},
 		{restricted("model.example", 443), "other.example:443", "198.51.100.9"},
