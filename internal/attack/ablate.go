@@ -37,7 +37,7 @@ func Mechanisms() []Mechanism {
 		{Name: "noexec mounts", Attacks: "^(rights|readonly)/.*execute"},
 		{Name: "nodev mounts", Attacks: "^kernel/", Covered: "no capability to make a device"},
 		{Name: "nosuid mounts", Attacks: "^(identity|rights)/", Covered: "no new privileges"},
-		{Name: "pins", Attacks: "^protected/"},
+		{Name: "pins", Attacks: "^protected/", Covered: "the watch, which stops whoever moves a name on the way, after it is moved"},
 		{Name: "locks", Attacks: "^protected/"},
 		{Name: "masks", Attacks: "^(protected|network)/"},
 		{Name: "watch", Attacks: "that the host replaced"},
