@@ -9,7 +9,7 @@ export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 GO       = go
 FUZZRUNS = 20000x
-TIMEOUT  = 4m
+TIMEOUT  = 8m
 
 # The race detector needs cgo. What starts a Worker out of the test program
 # itself, or the built programs, can therefore not run under it.
