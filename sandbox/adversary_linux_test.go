@@ -1,9 +1,7 @@
 package sandbox
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,10 +9,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"sunaba/internal/attack/act"
 	"sunaba/policy"
 	"sunaba/scope"
 )
@@ -55,7 +53,7 @@ func init() {
 				return err
 			}
 			defer unix.Close(fd)
-			if _, err := unix.Write(fd, elf(exitZero)); err != nil {
+			if _, err := unix.Write(fd, act.ExitZero()); err != nil {
 				return err
 			}
 			return os.Rename(path+".new", path)
@@ -77,7 +75,6 @@ func init() {
 	}
 	attacks["set-attribute"] = func(args []string) error { return unix.Setxattr(args[0], "user.sunaba", []byte("x"), 0) }
 	attacks["touch"] = func(args []string) error { return os.Chtimes(args[0], time.Unix(1, 0), time.Unix(1, 0)) }
-	attacks["forged-signal"] = forgedSignal
 	attacks["fork-storm"] = func([]string) error { // has no twin: nothing would end it
 		for {
 			unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
@@ -95,9 +92,6 @@ func init() {
 		}
 		return nil
 	}
-	attacks["hog-memfd"] = func([]string) error { return holding(hogMemfd) }
-	attacks["hog-shared"] = func([]string) error { return holding(hogShared) }
-	attacks["hog-tables"] = func([]string) error { return holding(hogTables) }
 }
 
 // TestProtectedLinks: a link that leads to what is protected stays where it
@@ -268,98 +262,18 @@ func TestNoSetUserID(t *testing.T) {
 func TestForgedSignals(t *testing.T) {
 	f := newFixture(t, nil)
 	for _, way := range []string{"queue", "thread", "pidfd", "owner", "owner-ex", "owner-ioctl"} {
-		r := f.call("run", order{Argv: []string{self(), attackWord, "forged-signal", way, "1", strconv.Itoa(int(unix.SIGSEGV))}})
+		r := f.call("run", order{Argv: []string{self(), attackWord, "signal-" + way, "1", strconv.Itoa(int(unix.SIGSEGV))}})
 		if r.ExitCode != 1 && way != "owner" { // naming an owner may pass; what it gets is looked at below
 			t.Errorf("%s: %+v", way, r)
 		}
 		if r := f.sh("echo alive"); r.Out != "alive\n" {
 			t.Fatalf("%s: afterwards: %+v", way, r)
 		}
-		twin := exec.Command("/bin/sh", "-c", `"$@"; exit $?`, "sh", self(), attackWord, "forged-signal", way, "parent", strconv.Itoa(int(unix.SIGCONT)))
+		twin := exec.Command("/bin/sh", "-c", `"$@"; exit $?`, "sh", self(), attackWord, "signal-"+way, "parent", strconv.Itoa(int(unix.SIGCONT)))
 		if out, err := twin.CombinedOutput(); err != nil {
 			t.Errorf("the twin outside failed too: %s: %v\n%s", way, err, out)
 		}
 	}
-}
-
-// forgedSignal sends signal args[2], as far as possible as if the kernel had
-// done it, to every thread of process args[1].
-func forgedSignal(args []string) error {
-	pid, err := strconv.Atoi(args[1])
-	if err != nil {
-		pid = os.Getppid()
-	}
-	sig, err := strconv.Atoi(args[2])
-	if err != nil {
-		return err
-	}
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return err
-	}
-	last := error(errors.New("no thread"))
-	for _, entry := range threads {
-		tid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			return err
-		}
-		if err := signalAs(args[0], tid, sig); err == nil {
-			last = nil
-		} else if last != nil {
-			last = err
-		}
-	}
-	return last
-}
-
-func signalAs(way string, tid, sig int) error {
-	var info [128]byte
-	binary.LittleEndian.PutUint32(info[:], uint32(sig))
-	binary.LittleEndian.PutUint32(info[8:], ^uint32(0)) // SI_QUEUE
-	switch way {
-	case "queue":
-		_, _, e := unix.Syscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(tid), uintptr(sig), uintptr(unsafe.Pointer(&info)))
-		return fail(e)
-	case "thread":
-		_, _, e := unix.Syscall(unix.SYS_TKILL, uintptr(tid), uintptr(sig), 0)
-		return fail(e)
-	case "pidfd":
-		fd, err := unix.Open(fmt.Sprintf("/proc/%d", tid), unix.O_RDONLY|unix.O_DIRECTORY, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		_, _, e := unix.Syscall6(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(fd), uintptr(sig), uintptr(unsafe.Pointer(&info)), 0, 0, 0)
-		return fail(e)
-	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(pair[0])
-	defer unix.Close(pair[1])
-	owner := [2]int32{0, int32(tid)} // F_OWNER_TID
-	switch way {
-	case "owner":
-		_, err = unix.FcntlInt(uintptr(pair[0]), unix.F_SETOWN, tid)
-	case "owner-ex":
-		_, _, e := unix.Syscall(unix.SYS_FCNTL, uintptr(pair[0]), 15, uintptr(unsafe.Pointer(&owner)))
-		err = fail(e)
-	case "owner-ioctl":
-		err = unix.IoctlSetPointerInt(pair[0], 0x8901, tid)
-	}
-	if err != nil {
-		return err
-	}
-	const setSignal = 10 // F_SETSIG
-	if _, err := unix.FcntlInt(uintptr(pair[0]), setSignal, sig); err != nil {
-		return err
-	}
-	if _, err := unix.FcntlInt(uintptr(pair[0]), unix.F_SETFL, unix.O_ASYNC|unix.O_NONBLOCK); err != nil {
-		return err
-	}
-	_, err = unix.Write(pair[1], []byte("x"))
-	return err
 }
 
 // TestFirstCommandIsABomb: the fence must not take the Worker's own threads,
@@ -396,79 +310,15 @@ func TestOutputSentAway(t *testing.T) {
 //
 // Covers: S1-177
 func TestUnmappedMemory(t *testing.T) {
-	for _, hog := range []string{"hog-memfd", "hog-shared", "hog-tables"} {
-		t.Run(hog, func(t *testing.T) {
+	for _, hog := range [][]string{{"memory-file", "768"}, {"memory-shared", "768"}, {"memory-tables"}} {
+		t.Run(hog[0], func(t *testing.T) {
 			f := newFixture(t, func(f *fixture) { f.p.Resources.MemoryMiB = 64 })
-			if r := f.call("run", order{Argv: []string{self(), attackWord, hog}}); r.Stopped != "memory" {
+			if r := f.call("run", order{Argv: append([]string{self(), attackWord}, hog...)}); r.Stopped != "memory" {
 				t.Errorf("stopped by %q: %+v", r.Stopped, r)
 			}
-			if out, err := exec.Command(self(), attackWord, hog).CombinedOutput(); err != nil {
+			if out, err := exec.Command(self(), append([]string{attackWord}, hog...)...).CombinedOutput(); err != nil {
 				t.Errorf("the twin outside failed too: %v\n%s", err, out)
 			}
 		})
 	}
-}
-
-// hogged is what a hog takes, in bytes.
-const hogged = 768 << 20
-
-// holding keeps what hog took for longer than supervision needs to see it.
-func holding(hog func() error) error {
-	if err := hog(); err != nil {
-		return err
-	}
-	time.Sleep(500 * time.Millisecond)
-	return nil
-}
-
-func hogMemfd() error {
-	fd, err := unix.MemfdCreate("hog", 0)
-	if err != nil {
-		return err
-	}
-	chunk := make([]byte, 1<<20)
-	for range hogged / len(chunk) {
-		if _, err := unix.Write(fd, chunk); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func hogShared() error {
-	const piece = 16 << 20
-	m, err := unix.Mmap(-1, 0, hogged, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
-	if err != nil {
-		return err
-	}
-	for at := 0; at < len(m); at += piece {
-		part := m[at : at+piece]
-		for i := 0; i < len(part); i += 4096 {
-			part[i] = 1
-		}
-		if err := unix.Madvise(part, unix.MADV_DONTNEED); err != nil { // out of the page tables, not out of memory
-			return err
-		}
-	}
-	return nil
-}
-
-// hogTables makes page tables alone: the one page of zeros stands in them all.
-func hogTables() error {
-	const reach, perTable = 1 << 37, 2 << 20
-	m, err := unix.Mmap(-1, 0, reach, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
-	if err != nil {
-		return err
-	}
-	if err := unix.Madvise(m, unix.MADV_NOHUGEPAGE); err != nil {
-		return err
-	}
-	sum := byte(0)
-	for at := 0; at < reach; at += perTable {
-		sum += m[at]
-	}
-	if sum != 0 {
-		return errors.New("not zeros")
-	}
-	return nil
 }

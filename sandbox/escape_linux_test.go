@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,112 +9,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sunaba/internal/attack/act"
 	"sunaba/policy"
 	"sunaba/scope"
 )
-
-// TestAttacksFail runs every attack inside, where it must fail, and as its
-// twin outside, where the same act must succeed: a test that could not fail
-// would prove nothing.
-//
-// Covers: SEC-INV-04, SEC-INV-06, SEC-INV-08, SEC-INV-13, S1-188, S1-189, S1-190, S1-191, AT-10, AT-12
-func TestAttacksFail(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	t.Setenv("SUNABA_TEST_SECRET", "s3")
-
-	f := newFixture(t, nil)
-	outside := filepath.Join(filepath.Dir(f.root), "outside")
-	secret := f.write(filepath.Join(outside, "secret"), "s3")
-	socketPath := filepath.Join(f.root, "docker.sock")
-	unixListener, err := net.Listen("unix", socketPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unixListener.Close()
-
-	for _, a := range []struct {
-		name     string
-		args     []string
-		needRoot bool // the twin needs root
-		viaShell bool // the twin has a parent of its own to act on
-	}{
-		{name: "unshare-uts", needRoot: true},
-		{name: "clone-newuser"},
-		{name: "socket-inet"},
-		{name: "socket-inet6"},
-		{name: "socket-unix"},
-		{name: "socket-netlink"},
-		{name: "socketpair-dgram"},
-		{name: "socketpair-high-bits"},
-		{name: "connect", args: []string{listener.Addr().String()}},
-		{name: "unix-connect", args: []string{socketPath}},
-		{name: "tiocsti"},
-		{name: "tiocsti-high-bits"},
-		{name: "ptrace"},
-		{name: "keyctl"},
-		{name: "personality"},
-		{name: "name-to-handle"},
-		{name: "environ"},
-		{name: "limit-parent", viaShell: true},
-		{name: "sethostname", needRoot: true},
-		{name: "chroot", needRoot: true},
-		{name: "proc-sys", needRoot: true},
-		{name: "read", args: []string{secret}},
-		{name: "list", args: []string{outside}},
-		{name: "create", args: []string{filepath.Join(outside, "made")}},
-		{name: "write", args: []string{secret}},
-		{name: "chmod", args: []string{secret}},
-		{name: "symlink", args: []string{filepath.Join(outside, "link")}},
-		{name: "mkdir", args: []string{filepath.Join(outside, "dir")}},
-		{name: "hard-link", args: []string{secret, filepath.Join(outside, "hard")}},
-		{name: "rename", args: []string{secret, filepath.Join(outside, "renamed")}},
-		{name: "read", args: []string{"/etc/hostname"}},
-		{name: "read", args: []string{"/root/.profile"}, needRoot: true},
-		{name: "read", args: []string{"/etc/shadow"}, needRoot: true},
-		{name: "list", args: []string{"/var"}},
-		{name: "list", args: []string{"/sys"}},
-	} {
-		t.Run(a.name, func(t *testing.T) {
-			r := f.call("run", order{Argv: append([]string{self(), attackWord, a.name}, a.args...)})
-			if r.Err != "" || r.ExitCode != 1 {
-				t.Errorf("inside: exit %d %s\n%s", r.ExitCode, r.Err, r.Out)
-			}
-			if a.needRoot && os.Geteuid() != 0 {
-				t.Logf("the twin needs root")
-				return
-			}
-			if name := a.args; a.name == "read" && len(name) == 1 {
-				if _, err := os.Stat(name[0]); err != nil {
-					t.Logf("no twin: %v", err)
-					return
-				}
-			}
-			twin := append([]string{self(), attackWord, a.name}, a.args...)
-			if a.viaShell {
-				twin = append([]string{"/bin/sh", "-c", `"$@"; exit $?`, "sh"}, twin...)
-			}
-			out, err := exec.Command(twin[0], twin[1:]...).CombinedOutput()
-			if err != nil {
-				t.Errorf("the twin outside failed too: %v\n%s", err, out)
-			}
-		})
-	}
-}
 
 // TestForeignArchitecture: the i386 gate would bypass every rule by number
 // (trap 1). The attack is killed, not merely refused.
 func TestForeignArchitecture(t *testing.T) {
 	f := newFixture(t, nil)
 	program := filepath.Join(f.root, "int80")
-	if err := os.WriteFile(program, elf(int80UnshareUser), 0o755); err != nil {
+	if err := os.WriteFile(program, act.UnshareByInt80(), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	want := 128 + int(unix.SIGSYS)
-	if err := execute(program); err != nil {
+	if err := act.Execute(program); err != nil {
 		t.Logf("this kernel has no i386 gate: %v", err)
 		want = 128 + int(unix.SIGSEGV) // there is nothing to refuse
 	}
@@ -145,12 +53,12 @@ func TestInheritedDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	twin := exec.Command(self(), attackWord, "open-all-fds")
+	twin := exec.Command(self(), attackWord, "inherited")
 	if out, err := twin.CombinedOutput(); err != nil {
 		t.Fatalf("the twin sees no descriptor either: %v\n%s", err, out)
 	}
 	f := newFixture(t, nil)
-	if r := f.call("run", order{Argv: []string{self(), attackWord, "open-all-fds"}}); r.ExitCode != 1 {
+	if r := f.call("run", order{Argv: []string{self(), attackWord, "inherited"}}); r.ExitCode != 1 {
 		t.Errorf("inside: exit %d\n%s", r.ExitCode, r.Out)
 	}
 }
@@ -160,7 +68,7 @@ func TestInheritedDescriptors(t *testing.T) {
 func TestWorkerCannotBeHurt(t *testing.T) {
 	f := newFixture(t, nil)
 	for sig := 1; sig <= 31; sig++ {
-		f.call("run", order{Argv: []string{self(), attackWord, "signal", "1", strconv.Itoa(sig)}})
+		f.call("run", order{Argv: []string{self(), attackWord, "kill", "1", strconv.Itoa(sig)}})
 	}
 	f.sh("kill -9 -1; kill -9 1; for p in 2 3 4 5 6 7 8 9 10 11 12; do kill -9 $p; done")
 	for _, path := range []string{"/proc/1/environ", "/proc/1/mem", "/proc/1/maps", "/proc/1/fd/3"} {
@@ -326,7 +234,7 @@ func TestNoExecuteTask(t *testing.T) {
 func noExecuteTask(t *testing.T, change func(e *policy.Effective)) {
 	f := newFixture(t, func(f *fixture) {
 		change(&f.p)
-		if err := os.WriteFile(filepath.Join(f.root, "program"), elf(exitZero), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(f.root, "program"), act.ExitZero(), 0o755); err != nil {
 			f.t.Fatal(err)
 		}
 	})
@@ -337,10 +245,10 @@ func noExecuteTask(t *testing.T, change func(e *policy.Effective)) {
 	if r := f.sh("cp program $TMPDIR/p && $TMPDIR/p"); r.ExitCode == 0 {
 		t.Error("executed from scratch")
 	}
-	if r := f.call("run", order{Argv: []string{self(), attackWord, "memfd-exec"}}); r.ExitCode != 1 {
+	if r := f.call("run", order{Argv: []string{self(), attackWord, "execute-memfd"}}); r.ExitCode != 1 {
 		t.Errorf("executed from a memfd: %s", r.Out)
 	}
-	if err := execute(program); err != nil {
+	if err := act.Execute(program); err != nil {
 		t.Errorf("the twin outside failed too: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func processes() map[string]func([]string) error {
 		"survive":      survive,
 		"later":        later,
 	}
-	for _, way := range []string{"queue", "thread", "pidfd", "owner-ex", "owner-ioctl"} {
+	for _, way := range []string{"queue", "thread", "pidfd", "owner", "owner-ex", "owner-ioctl"} {
 		out["signal-"+way] = func(a []string) error { return signalThreads(way, process(a[0]), int(number(a[1]))) }
 	}
 	return out
@@ -159,10 +159,13 @@ func signalAs(way string, tid, sig int) error {
 		return err
 	}
 	owner := [2]int32{0, int32(tid)} // F_OWNER_TID
-	if way == "owner-ex" {
+	switch way {
+	case "owner":
+		_, err = unix.FcntlInt(uintptr(pair[0]), unix.F_SETOWN, tid)
+	case "owner-ex":
 		_, _, e := unix.Syscall(unix.SYS_FCNTL, uintptr(pair[0]), 15, uintptr(unsafe.Pointer(&owner)))
 		err = failed(e)
-	} else {
+	default:
 		err = unix.IoctlSetPointerInt(pair[0], 0x8901, tid)
 	}
 	if err != nil {

@@ -171,5 +171,9 @@ func Program(code []byte) []byte {
 	return b.Bytes()
 }
 
+// UnshareByInt80 is a program that makes a user namespace through the old gate of
+// amd64, and says whether it could.
+func UnshareByInt80() []byte { return Program(int80UnshareUser) }
+
 // ExitZero is the smallest program that ends well.
 func ExitZero() []byte { return Program(exitZero) }
