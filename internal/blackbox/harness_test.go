@@ -54,6 +54,8 @@ type house struct {
 	model  *model
 	extra  string // appended to agent.yaml
 	config string
+
+	servers []int // process ids of all that were started
 }
 
 func newHouse(t *testing.T, extra string) *house {
@@ -184,6 +186,7 @@ func (h *house) serve() *client {
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
+	h.servers = append(h.servers, cmd.Process.Pid)
 	c.in = in
 	go func() {
 		defer close(c.lines)

@@ -14,7 +14,8 @@ import (
 )
 
 // world is all that a Task may leave behind, as lines: the workspace with modes
-// and contents, mounts and control groups of the host, and our processes.
+// and contents, mounts of the host, control groups of every server that was
+// started, dead or alive, and our processes.
 func (h *house) world() []string {
 	h.t.Helper()
 	var out []string
@@ -47,6 +48,8 @@ func (h *house) world() []string {
 	}
 	for pid := range h.family() {
 		out = append(out, "process "+strconv.Itoa(pid))
+	}
+	for _, pid := range h.servers { // the dead ones too: it is they that leave groups
 		groups, err := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/sunaba-%d-*", pid))
 		if err != nil {
 			h.t.Fatal(err)
