@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,30 +11,41 @@ import (
 // is lost from the sum.
 func TestTally(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // what is told comes from a timer's goroutine as well
 		var calls int
 		sums := make(map[string]int)
-		tally := New("rest", func(what string, n int) { calls++; sums[what] += n })
+		tally := New("rest", func(what string, n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			calls++
+			sums[what] += n
+		})
+		told := func() (int, int, int) {
+			mu.Lock()
+			defer mu.Unlock()
+			return calls, sums["a"], sums["b"]
+		}
 		for range 1000 {
 			tally.Add("a")
 		}
 		tally.AddN("b", 5)
 		tally.AddN("b", 0)
-		if calls != 2 || sums["a"] != 1 || sums["b"] != 5 {
-			t.Errorf("at once: %d calls, %v", calls, sums)
+		if n, a, b := told(); n != 2 || a != 1 || b != 5 {
+			t.Errorf("at once: %d calls, %d, %d", n, a, b)
 		}
 		time.Sleep(Window)
 		synctest.Wait()
-		if calls != 3 || sums["a"] != 1000 || sums["b"] != 5 {
-			t.Errorf("after a window: %d calls, %v", calls, sums)
+		if n, a, b := told(); n != 3 || a != 1000 || b != 5 {
+			t.Errorf("after a window: %d calls, %d, %d", n, a, b)
 		}
 		tally.Add("a")
-		if calls != 4 || sums["a"] != 1001 {
-			t.Errorf("in the next window: %d calls, %v", calls, sums)
+		if n, a, _ := told(); n != 4 || a != 1001 {
+			t.Errorf("in the next window: %d calls, %d", n, a)
 		}
 		tally.Flush()
 		tally.Add("a")
-		if calls != 5 {
-			t.Errorf("after a flush: %d calls", calls)
+		if n, _, _ := told(); n != 5 {
+			t.Errorf("after a flush: %d calls", n)
 		}
 	})
 }
