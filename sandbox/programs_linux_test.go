@@ -82,6 +82,12 @@ func TestPrograms(t *testing.T) {
 				t.Logf("%s: %s is not on this machine", p.name, need)
 			}
 		}
+		if p.works == "" && !p.network { // the twin: it is not this machine that refuses
+			twin := exec.Command("/bin/sh", "-c", strings.ReplaceAll(p.script, "{port}", fmt.Sprint(port)))
+			if twin.Dir = t.TempDir(); twin.Run() != nil {
+				t.Logf("%s: does not work on this machine at all", p.name)
+			}
+		}
 		cells := map[string]string{}
 		for _, profile := range []string{"readonly", "development"} {
 			want := strings.Contains(p.works, profile)

@@ -12,7 +12,7 @@ import (
 // every process of the Task ends, the next start removes what remained before
 // it serves, the interrupted Task is known as failed and is not run again.
 //
-// Covers: AT-13, UC-09, REC-03, REC-06, MCP-2026-07, S1-204, SEC-INV-10
+// Covers: AT-13, UC-09, REC-03, REC-06, MCP-2026-07, S1-204, SEC-INV-10, SEC-INV-11
 func TestKilledServer(t *testing.T) {
 	h := newHouse(t, "")
 	h.apply()
