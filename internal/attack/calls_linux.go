@@ -96,6 +96,7 @@ func namespaces() []Attack {
 	}
 	list = append(list,
 		Attack{Name: "mount tmpfs", Act: "mount-tmpfs", Args: []string{"{ws}"}, Twin: Master},
+		Attack{Name: "mount proc", Act: "mount-proc", Args: []string{"{ws}"}, Twin: Master},
 		Attack{Name: "bind mount", Act: "mount-bind", Args: []string{"{ws}"}, Twin: Master},
 		Attack{Name: "new mount", Act: "new-mount", Twin: Master},
 		Attack{Name: "clone a tree", Act: "open-tree", Args: []string{"{ws}"}, Twin: Master},

@@ -3,7 +3,6 @@ package act
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -33,7 +32,6 @@ func bombs() map[string]func([]string) error {
 		"descriptors":   func(a []string) error { return descriptors(int(number(a[0]))) },
 		"last":          func(a []string) error { time.Sleep(time.Duration(number(a[0])) * time.Millisecond); return nil },
 		"spin":          func(a []string) error { return spin(time.Duration(number(a[0])) * time.Millisecond) },
-		"flood":         func(a []string) error { return flood(int(number(a[0]))) },
 	}
 }
 
@@ -199,16 +197,6 @@ func descriptors(n int) error {
 
 func spin(d time.Duration) error {
 	for end := time.Now().Add(d); time.Now().Before(end); {
-	}
-	return nil
-}
-
-func flood(mib int) error {
-	chunk := make([]byte, 1<<20)
-	for range mib {
-		if _, err := io.Writer(os.Stdout).Write(chunk); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -19,7 +19,6 @@ func calls() map[string]func([]string) error {
 		"unshare":       func(a []string) error { return unix.Unshare(int(number(a[0]))) },
 		"terminal":      func(a []string) error { return terminal(number(a[0])) },
 		"own-ioctl":     func([]string) error { return ownIoctl() },
-		"memfd":         func([]string) error { return memfd() },
 		"hostname":      hostname,
 		"mount-tmpfs":   func(a []string) error { return unix.Mount("x", a[0], "tmpfs", 0, "") },
 		"mount-bind":    func(a []string) error { return unix.Mount(a[0], a[0], "", unix.MS_BIND, "") },
@@ -28,13 +27,11 @@ func calls() map[string]func([]string) error {
 		"open-tree":     func(a []string) error { return openTree(a[0]) },
 		"unmount":       func(a []string) error { return unmount(a[0]) },
 		"chroot":        func(a []string) error { return unix.Chroot(a[0]) },
-		"pivot":         func(a []string) error { return pivot(a[0]) },
 		"handle":        func(a []string) error { _, _, err := unix.NameToHandleAt(unix.AT_FDCWD, a[0], 0); return err },
 		"open-handle":   func(a []string) error { return openHandle(a[0]) },
 		"enter":         func(a []string) error { return enter(a[0]) },
 		"gain":          func([]string) error { return gain() },
 		"raise-limit":   func([]string) error { return raiseLimit() },
-		"capable":       func([]string) error { return capable() },
 		"bounding":      func([]string) error { return bounding() },
 		"privileges":    func([]string) error { return privileges() },
 		"nice":          func([]string) error { return unix.Setpriority(unix.PRIO_PROCESS, 0, -5) },
@@ -104,14 +101,6 @@ func ownIoctl() error {
 	return unix.IoctlSetPointerInt(pair[0], 0x8901, os.Getppid()) // FIOSETOWN
 }
 
-func memfd() error {
-	fd, err := unix.MemfdCreate("x", 0)
-	if err == nil {
-		unix.Close(fd)
-	}
-	return err
-}
-
 func hostname([]string) error {
 	name, err := os.Hostname()
 	if err != nil {
@@ -146,20 +135,11 @@ func unmount(path string) error {
 	return unix.Unmount(path, unix.MNT_DETACH)
 }
 
-func pivot(path string) error {
-	if e := call([]string{fmt.Sprint(unix.SYS_PIVOT_ROOT), "0", "0"}); e != nil {
-		return e
-	}
-	_ = path
-	return nil
-}
-
 func openHandle(path string) error {
-	handle, mount, err := unix.NameToHandleAt(unix.AT_FDCWD, path, 0)
+	handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, path, 0)
 	if err != nil {
 		return err
 	}
-	_ = mount
 	dir, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
@@ -195,13 +175,6 @@ func gain() error {
 		}
 	}
 	return fmt.Errorf("no capability")
-}
-
-func capable() error {
-	if _, _, e := unix.Syscall(unix.SYS_SETHOSTNAME, 0, 0, 0); e != 0 {
-		return e
-	}
-	return nil
 }
 
 func bounding() error {

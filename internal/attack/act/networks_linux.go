@@ -21,7 +21,6 @@ func networks() map[string]func([]string) error {
 		"send-unix":    func(a []string) error { return sendUnix(a[0]) },
 		"pair-to-path": func(a []string) error { return pairToPath(a[0], false) },
 		"pair-message": func(a []string) error { return pairToPath(a[0], true) },
-		"resolve":      func(a []string) error { return resolve(a[0]) },
 		"listen":       func(a []string) error { return listen(a[0]) },
 	}
 }
@@ -96,14 +95,6 @@ func pairToPath(path string, message bool) error {
 		return unix.Sendmsg(fds[0], []byte("x"), nil, to, 0)
 	}
 	return unix.Sendto(fds[0], []byte("x"), 0, to)
-}
-
-func resolve(name string) error {
-	addresses, err := net.LookupHost(name)
-	if err == nil && len(addresses) == 0 {
-		err = errors.New("no address")
-	}
-	return err
 }
 
 // listen serves at an address of the machine's.
