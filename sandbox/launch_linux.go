@@ -30,8 +30,9 @@ const drainBound = time.Second
 type launcher struct {
 	resources policy.Resources
 	environ   []string
-	inMemory  []string      // the Task's own file systems
-	disks     limits.Disks  // the host's that commands can write to
+	inMemory  []string     // the Task's own file systems
+	disks     limits.Disks // the host's that commands can write to
+	memory    *limits.MemoryGroup
 	reserved  chan struct{} // closed when the Worker has all its threads
 	reporter  *reporter
 	orders    chan func()
@@ -80,6 +81,9 @@ func (la *launcher) renew() error {
 	la.newThread()
 	var refused *seccomp.Listener
 	err = la.onThread(func() (err error) {
+		if err = la.memory.Join(); err != nil {
+			return err
+		}
 		if err = rules.RestrictThread(); err == nil {
 			refused, err = la.filter()
 		}
@@ -221,7 +225,8 @@ func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duratio
 		}
 	})
 	if !ablation.Off("supervision") {
-		watchers.Go(func() { limits.Supervise(la.resources, la.inMemory, disk, over, stop) })
+		w := limits.Watch{Resources: la.resources, Own: la.inMemory, Disk: disk, Memory: la.memory}
+		watchers.Go(func() { w.Supervise(over, stop) })
 	}
 
 	status, self := reap(pid)
@@ -229,6 +234,9 @@ func (la *launcher) supervise(ctx context.Context, pid int, timeout time.Duratio
 	close(over)
 	watchers.Wait()
 	o := Outcome{Stopped: stopped}
+	if o.Stopped == "" && la.memory.Reached() { // too fast for those who look now and then
+		o.Stopped = limits.Memory
+	}
 	select {
 	case o.Output = <-captured:
 	case <-time.After(drainBound):

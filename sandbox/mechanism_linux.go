@@ -60,7 +60,7 @@ var mechanisms = []means{
 		name: "fence", what: "a pids control group",
 		alone: func(_ context.Context, o Options) (string, error) { return "fence", tryFence(o) },
 		stands: func(s *Sandbox) (bool, string) {
-			if s.fence != nil {
+			if s.groups.Fenced() {
 				return true, "pids.max"
 			}
 			return true, "RLIMIT_NPROC"
@@ -71,8 +71,13 @@ var mechanisms = []means{
 		stands: func(*Sandbox) (bool, string) { return false, "supervised, every 50 ms, with a fence" },
 	},
 	{
-		name:   "memory limit",
-		stands: func(*Sandbox) (bool, string) { return false, "supervised, every 50 ms" },
+		name: "memory limit",
+		stands: func(s *Sandbox) (bool, string) {
+			if file := s.groups.Memory(); file != "" {
+				return true, file
+			}
+			return false, "supervised, every 50 ms"
+		},
 	},
 	{
 		name:   "disk limit",
@@ -124,12 +129,12 @@ func tryFence(o Options) error {
 	if err != nil || !id.unfenced() {
 		return nil // a root that cannot be looked at is another fault, told by Start
 	}
-	c, err := limits.NewCgroup(o.Cgroups, fenceName(), o.Policy.Resources)
+	g, err := limits.NewGroups(o.Cgroups, groupName(), o.Policy.Resources, true)
 	if fault.CodeOf(err) != "" {
 		return nil // the journal's own trouble, which Start has told
 	}
 	if err != nil {
 		return err
 	}
-	return c.Remove()
+	return g.Remove()
 }

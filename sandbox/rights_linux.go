@@ -34,6 +34,7 @@ func dropRights(s *setup, l *layout, flat *flats, r *reporter) (*launcher, error
 	noExec := !l.executes
 	la := newLauncher(&s.Policy, l)
 	la.flat = flat
+	la.memory = limits.OpenMemory(s.firstFree(), s.MemoryFiles)
 	la.rules = func() (*landlock.Ruleset, error) { return ruleset(abi, l, landlock.ForCommands, true, flat) }
 	la.filter = func() (*seccomp.Listener, error) {
 		return seccomp.InstallThread(seccomp.Options{
@@ -83,6 +84,9 @@ func dropRights(s *setup, l *layout, flat *flats, r *reporter) (*launcher, error
 	}
 	var refused *seccomp.Listener
 	err = la.onThread(func() (err error) {
+		if err := la.memory.Join(); err != nil {
+			return err
+		}
 		if ablation.Off("landlock of commands") {
 			// that of the Worker is left
 		} else if err := commands.RestrictThread(); err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"sunaba/fault"
 	"sunaba/sandbox/internal/ablation"
-	"sunaba/sandbox/internal/limits"
 	"sunaba/sandbox/internal/wire"
 )
 
@@ -66,28 +65,13 @@ func identityFor(root string) (identity, error) {
 // unfenced reports that RLIMIT_NPROC does not bind (trap 14).
 func (id identity) unfenced() bool { return id.outer == 0 }
 
-// fenceName returns a name for a control group that no other has.
-func fenceName() string { return fmt.Sprintf("sunaba-%d-%s", os.Getpid(), rand.Text()[:8]) }
+// groupName returns a name for a control group that no other has.
+func groupName() string { return fmt.Sprintf("sunaba-%d-%s", os.Getpid(), rand.Text()[:8]) }
 
-// spawnFenced is spawn, into a control group where that is the only fence.
-func (s *Sandbox) spawnFenced(id identity, o Options) (err error) {
-	if !id.unfenced() || ablation.Off("fence") {
-		return s.spawn(id, o.Policy.Network.Mode != "none")
-	}
-	if s.fence, err = limits.NewCgroup(o.Cgroups, fenceName(), o.Policy.Resources); err != nil {
-		return err
-	}
-	return s.fence.Start(func() (int, error) {
-		if err := s.spawn(id, o.Policy.Network.Mode != "none"); err != nil {
-			return 0, err
-		}
-		return s.cmd.Process.Pid, nil
-	})
-}
-
-// spawn starts this binary again as the init of fresh namespaces, holding one
-// end of a socket pair and nothing else of ours.
-func (s *Sandbox) spawn(id identity, networked bool) error {
+// spawn starts this binary again as the init of fresh namespaces, in the Task's
+// control groups, holding ends of socket pairs, the given files and nothing else
+// of ours.
+func (s *Sandbox) spawn(id identity, networked bool, given []*os.File) error {
 	ours, theirs, err := socketPair(unix.SOCK_STREAM)
 	if err != nil {
 		return err
@@ -114,6 +98,8 @@ func (s *Sandbox) spawn(id identity, networked bool) error {
 		caps = append(caps, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_RAW)
 	}
 
+	files = append(files, given...)
+
 	asRoot := os.Geteuid() == 0
 	s.cmd = &exec.Cmd{
 		Path:       "/proc/self/exe",
@@ -133,7 +119,7 @@ func (s *Sandbox) spawn(id identity, networked bool) error {
 	if asRoot {
 		s.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(id.inner), Gid: uint32(id.innerGroup)}
 	}
-	if err := s.cmd.Start(); err != nil {
+	if err := s.groups.Start(s.cmd); err != nil {
 		s.cmd = nil
 		return fmt.Errorf("start the Worker: %w", err)
 	}

@@ -38,7 +38,7 @@ type Sandbox struct {
 	socket       *os.File
 	conn         *wire.Conn
 	placeholders Placeholders
-	fence        *limits.Cgroup
+	groups       *limits.Groups
 
 	mu      sync.Mutex
 	next    uint64
@@ -93,14 +93,26 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(setup{
-		Policy: o.Policy, Covers: covers, Config: o.Config, UID: id.inner, GID: id.innerGroup, NoFence: id.unfenced(),
-		IPv6: s.ipv6,
-	})
+	fenced := id.unfenced() && !ablation.Off("fence")
+	if s.groups, err = limits.NewGroups(o.Cgroups, groupName(), o.Policy.Resources, fenced); err != nil {
+		return nil, err
+	}
+	given, err := s.groups.Files()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.spawnFenced(id, o); err != nil {
+	err = s.spawn(id, o.Policy.Network.Mode != "none", given)
+	for _, f := range given {
+		f.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(setup{
+		Policy: o.Policy, Covers: covers, Config: o.Config, UID: id.inner, GID: id.innerGroup, NoFence: id.unfenced(),
+		IPv6: s.ipv6, MemoryFiles: len(given),
+	})
+	if err != nil {
 		return nil, err
 	}
 	if s.doors != nil {
@@ -319,9 +331,7 @@ func (s *Sandbox) Close() error {
 		if s.socket != nil {
 			_ = s.socket.Close() // nothing is buffered: closing twice is no failure
 		}
-		if s.fence != nil {
-			errs = append(errs, s.fence.Remove())
-		}
+		errs = append(errs, s.groups.Remove())
 		if s.placeholders != nil {
 			errs = append(errs, s.placeholders.Remove())
 		}

@@ -16,8 +16,8 @@ import (
 	"sunaba/sandbox/internal/wire"
 )
 
-// The descriptors the broker hands down: its socket, and where there is a
-// network one more for the listeners.
+// The descriptors the broker hands down: its socket, where there is a network
+// one more for the listeners, and then those of the memory group.
 const (
 	workerSocket = 3
 	workerDoors  = 4
@@ -32,6 +32,16 @@ type setup struct {
 	GID     int              `json:"gid"`
 	NoFence bool             `json:"no_fence"` // RLIMIT_NPROC does not bind: a cgroup does
 	IPv6    bool             `json:"ipv6"`     // the host has it
+	// MemoryFiles is how many descriptors of limits.Groups.Files were handed down.
+	MemoryFiles int `json:"memory_files,omitempty"`
+}
+
+// firstFree is the first descriptor after those of the broker's sockets.
+func (s *setup) firstFree() uintptr {
+	if s.Policy.Network.Mode == "none" {
+		return workerDoors
+	}
+	return workerDoors + 1
 }
 
 // standing is the Ready's body: what could not be set up in full.

@@ -67,6 +67,7 @@ func Mechanisms() []Mechanism {
 		{Name: "seccomp socket pairs", Attacks: "^(socket|network)/"},
 		{Name: "end of command", Attacks: "^others/outlive"},
 		{Name: "supervision", Attacks: "^limit/"},
+		{Name: "memory group", Attacks: "^limit/(more memory|memory without|shared memory|page)", Covered: "supervision: without a group memory is measured every 50 ms"},
 		{Name: "fence", Attacks: "^limit/more threads"},
 		{Name: "rlimit open files", Attacks: "^limit/more descriptors"},
 		{Name: "rlimit file size", Attacks: "^limit/one large"},

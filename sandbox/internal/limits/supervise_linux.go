@@ -27,42 +27,61 @@ const (
 	FileSize  = "file_size"
 )
 
+// Watch is what one command is held to while it runs.
+type Watch struct {
+	Resources policy.Resources
+	// Own are the file systems of the Task that live in memory and have a size
+	// of their own.
+	Own []string
+	// Disk is what Disks.Begin returned before the command started, lest what it
+	// wrote at once be taken for given.
+	Disk func() bool
+	// Memory is the group that limits memory; nil: it is measured here.
+	Memory *MemoryGroup
+}
+
 // Supervise measures everything in this process's PID namespace (itself left
 // out) until done is closed, and calls exceeded once with the name of the
-// first limit that was passed. own are the file systems of the Task that live
-// in memory and have a size of their own; disk is what Disks.Begin returned
-// before the command started, lest what it wrote at once be taken for given.
-func Supervise(r policy.Resources, own []string, disk func() bool, done <-chan struct{}, exceeded func(limit string)) {
+// first limit that was passed.
+func (w Watch) Supervise(done <-chan struct{}, exceeded func(limit string)) {
 	tick := time.NewTicker(supervisePeriod)
 	defer tick.Stop()
 	// The machine is looked at from the first tick on: most commands have ended
 	// by then, and a look costs more than starting one.
 	var before *host
+	r := w.Resources
 	limit, lastHidden := r.MemoryMiB<<20, int64(0)
+	measured := r.MemoryMiB > 0 && w.Memory == nil
 	for {
 		select {
 		case <-done:
 			return
 		case <-tick.C:
 		}
-		u := Measure()
+		var u Usage
 		hidden := int64(0)
-		if r.MemoryMiB > 0 {
-			now := lookAtHost(own)
+		if measured {
+			u = Measure()
+			now := lookAtHost(w.Own)
 			if before == nil {
 				before = &now
 			}
 			hidden = u.unmapped(*before, now)
+		} else {
+			u.Processes = len(processes())
 		}
 		switch {
 		case r.Processes > 0 && u.Processes > r.Processes:
 			exceeded(Processes)
 			return
-		case disk():
+		case w.Disk():
 			exceeded(Disk)
 			return
 		// What the machine's numbers say must hold for two looks: they lag.
-		case r.MemoryMiB > 0 && u.Memory+min(hidden, lastHidden) > limit:
+		case measured && u.Memory+min(hidden, lastHidden) > limit:
+			exceeded(Memory)
+			return
+		case w.Memory.Reached():
 			exceeded(Memory)
 			return
 		}
@@ -83,19 +102,7 @@ type Usage struct {
 // Measure counts the processes of this PID namespace but the first.
 func Measure() Usage {
 	var u Usage
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return u
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return u
-	}
-	for _, name := range names {
-		if name[0] < '0' || name[0] > '9' || name == "1" {
-			continue
-		}
+	for _, name := range processes() {
 		status, err := os.ReadFile("/proc/" + name + "/status")
 		if err != nil {
 			continue // ended meanwhile
@@ -108,6 +115,22 @@ func Measure() Usage {
 	segments, messages := systemV()
 	u.Memory += segments + messages
 	return u
+}
+
+// processes lists the ids of this PID namespace's processes but the first.
+func processes() []string {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		return name[0] < '0' || name[0] > '9' || name == "1"
+	})
 }
 
 // host is what nobody's own numbers show: memory that no process has mapped,
