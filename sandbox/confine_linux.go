@@ -24,6 +24,10 @@ func confine(s *setup, r *reporter) (*launcher, error) {
 	if err := CloseOnExec(); err != nil {
 		return nil, err
 	}
+	memory, err := limits.OpenMemory(s.firstFree(), s.MemoryFiles)
+	if err != nil {
+		return nil, err
+	}
 	net := newNetwork(s.Policy.Network, s.IPv6)
 	if err := net.open(s, r); err != nil {
 		return nil, err
@@ -42,7 +46,7 @@ func confine(s *setup, r *reporter) (*launcher, error) {
 	if err := limits.Rlimits(s.Policy.Resources, !s.NoFence); err != nil {
 		return nil, err
 	}
-	la, err := dropRights(s, &l, flat, r)
+	la, err := dropRights(s, &l, flat, memory, r)
 	if err != nil {
 		return nil, err
 	}

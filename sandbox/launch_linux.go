@@ -178,12 +178,14 @@ func (la *launcher) Run(ctx context.Context, c Command) (Outcome, error) {
 	disk := la.disks.Begin()
 	began := time.Now()
 	var pid int
-	err = la.onThread(func() (err error) {
-		pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
-			Dir: image(c.Dir), Env: la.environ, Files: files,
-			Sys: &syscall.SysProcAttr{Setsid: true},
+	err = la.onThread(func() error {
+		return la.memory.Starting(func() (err error) {
+			pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
+				Dir: image(c.Dir), Env: la.environ, Files: files,
+				Sys: &syscall.SysProcAttr{Setsid: true},
+			})
+			return err
 		})
-		return err
 	})
 	in.Close()
 	outW.Close()

@@ -73,7 +73,8 @@ func TestMemoryGroup(t *testing.T) {
 		}
 	}
 	for _, peak := range []string{"memory.max_usage_in_bytes", "memory.peak"} {
-		if _, err := os.Stat(group + "/" + peak); err == nil && number(peak) > limit {
+		const batch = 1 << 20 // the kernel counts by single pages, and charges by more
+		if _, err := os.Stat(group + "/" + peak); err == nil && number(peak) > limit+batch {
 			t.Errorf("%s is %d, the limit %d", peak, number(peak), limit)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // Worker holds no capability, cannot regain one, and every thread stands under
 // the file tools' Landlock layer and the seccomp filter; the launcher's thread
 // under the commands' as well.
-func dropRights(s *setup, l *layout, flat *flats, r *reporter) (*launcher, error) {
+func dropRights(s *setup, l *layout, flat *flats, memory *limits.MemoryGroup, r *reporter) (*launcher, error) {
 	abi, err := landlock.ABI()
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func dropRights(s *setup, l *layout, flat *flats, r *reporter) (*launcher, error
 	noExec := !l.executes
 	la := newLauncher(&s.Policy, l)
 	la.flat = flat
-	la.memory = limits.OpenMemory(s.firstFree(), s.MemoryFiles)
+	la.memory = memory
 	la.rules = func() (*landlock.Ruleset, error) { return ruleset(abi, l, landlock.ForCommands, true, flat) }
 	la.filter = func() (*seccomp.Listener, error) {
 		return seccomp.InstallThread(seccomp.Options{

@@ -203,6 +203,35 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestStarting: what is started inherits the highest score, and the Worker has
+// its own back afterwards, also when nothing was started.
+func TestStarting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "oom_score_adj")
+	if err := os.WriteFile(path, []byte("200\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	adjust, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer adjust.Close()
+	failed := errors.New("failed")
+	for _, want := range []error{nil, failed} {
+		started := false
+		err := (&MemoryGroup{adjust: adjust, given: []byte("200\n")}).Starting(func() error {
+			text, err := os.ReadFile(path)
+			started = err == nil && string(text) == "1000"
+			return want
+		})
+		if text, rerr := os.ReadFile(path); err != want || !started || rerr != nil || string(text) != "200\n" {
+			t.Errorf("%v, %t, %q, %v", err, started, text, rerr)
+		}
+		if err := (*MemoryGroup)(nil).Starting(func() error { return want }); err != want {
+			t.Error(err)
+		}
+	}
+}
+
 // TestReached: each kill is told once; what cannot be understood counts as one.
 func TestReached(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.events")

@@ -3,6 +3,7 @@ package limits
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 
@@ -14,20 +15,48 @@ import (
 // concurrent use.
 type MemoryGroup struct {
 	events *os.File
-	join   *os.File // nil: the Worker was born inside
 	seen   int64
+	join   *os.File // version 1: what puts a thread inside
+	adjust *os.File // version 2, where the Worker is inside: its own oom_score_adj
+	given  []byte   // what stands there
 }
 
-// OpenMemory takes over the descriptors of Groups.Files.
-func OpenMemory(first uintptr, count int) *MemoryGroup {
+// OpenMemory takes over the descriptors of Groups.Files. It must be called before
+// the Worker gets a /proc of its own, where nothing can be written.
+func OpenMemory(first uintptr, count int) (*MemoryGroup, error) {
 	if count == 0 {
-		return nil
+		return nil, nil
 	}
 	m := &MemoryGroup{events: os.NewFile(first, "memory events")}
 	if count > 1 {
 		m.join = os.NewFile(first+1, "memory group")
+		return m, nil
 	}
-	return m
+	var err error
+	if m.adjust, err = os.OpenFile("/proc/self/oom_score_adj", os.O_RDWR, 0); err != nil {
+		return nil, fmt.Errorf("control group of memory: %w", err)
+	}
+	if m.given, err = io.ReadAll(m.adjust); err != nil {
+		return nil, fmt.Errorf("control group of memory: %w", err)
+	}
+	return m, nil
+}
+
+// Starting runs start, which starts a process and returns once it is born.
+// Where the Worker is in the group as well, the kernel ends anything that was
+// started so before it ends the Worker, however little memory is its own.
+func (m *MemoryGroup) Starting(start func() error) error {
+	if m == nil || m.adjust == nil {
+		return start()
+	}
+	const first = "1000" // the most there is; everybody may raise their own and take that back
+	if _, err := m.adjust.WriteAt([]byte(first), 0); err != nil {
+		return fmt.Errorf("control group of memory: %w", err)
+	}
+	err := start()
+	// Were this to fail, the Worker would be in as much danger as what it started.
+	_, _ = m.adjust.WriteAt(m.given, 0)
+	return err
 }
 
 // Join puts the calling thread into the group, and with it all that it will
