@@ -98,6 +98,9 @@ var kinds = []struct {
 			"processes":  strconv.Itoa(e.Resources.Processes), "timeout": e.Resources.Timeout.String(),
 			"scratch": strconv.FormatInt(e.Resources.ScratchBytes, 10), "file_size": strconv.FormatInt(e.MaxFileBytes, 10),
 		}
+		if e.Confinement != ByNamespaces {
+			m["confinement"] = string(e.Confinement)
+		}
 		for _, end := range e.Network.Endpoints { // what its name leads to today does not count (C-90)
 			m["endpoint "+end.Name()] = "listed"
 		}

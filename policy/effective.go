@@ -30,7 +30,24 @@ type Effective struct {
 	MaxFileBytes    int64             `json:"max_file_bytes,omitempty"`   // 0: no limit
 	MaxFiles        int               `json:"max_files,omitempty"`        // 0: no limit
 	AllowHardLinks  bool              `json:"allow_hard_links,omitempty"` // C-63
+	// Confinement is by what the system enforces all this.
+	Confinement Confinement `json:"confinement,omitempty"`
 }
+
+// Confinement names the means of enforcement. It is a fact of the host, not a
+// setting; it is part of what is applied, so that another host does not weaken
+// what was approved.
+type Confinement string
+
+// The means of enforcement.
+const (
+	// ByNamespaces is the whole of it: a tree, a network and processes of the
+	// Task's own.
+	ByNamespaces Confinement = ""
+	// ByLandlock is what is left without user namespaces: Landlock and seccomp
+	// around a Worker that starts no program.
+	ByLandlock Confinement = "landlock"
+)
 
 // Workspace names the area the agent works in.
 type Workspace struct {

@@ -17,7 +17,7 @@ import (
 // confine turns this fresh process into the Task's Worker. The order matters:
 // sources are opened before the new root hides them, /proc is mounted while
 // the host's is still visible, and rights are given up last.
-func confine(s *setup, r *reporter) (*launcher, error) {
+func confine(s *setup, r *reporter) (Runner, error) {
 	l := newLayout(&s.Policy)
 	l.locked = append(l.locked, s.Covers...)
 	l.emptyRepository = slices.ContainsFunc(s.Covers, func(p string) bool { return path.Base(p) == ".git" })

@@ -61,6 +61,11 @@ func Check(e *policy.Effective) error {
 	if err := checkNetwork(e.Network); err != nil {
 		return err
 	}
+	if e.Confinement == policy.ByLandlock {
+		if err := checkByLandlock(e); err != nil {
+			return err
+		}
+	}
 	if e.Workspace.Policy == "allow_all" {
 		return fault.New(fault.PlatformUnsupported, "sandbox", "what", "sandbox.workspace.policy: allow_all", "source", "", "path", e.Workspace.Root)
 	}

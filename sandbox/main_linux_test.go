@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sunaba/internal/attack/act"
 	"sunaba/policy"
 	"sunaba/scope"
 )
@@ -70,6 +72,10 @@ func (s *shell) Handle(ctx context.Context, method string, params []byte) ([]byt
 		if r.Out = string(b); err != nil {
 			r.Err = err.Error()
 		}
+	case "act": // of the Worker itself, as if a file tool had been taken over
+		var said bytes.Buffer
+		r.ExitCode = act.Main(o.Argv, &said)
+		r.Out = said.String()
 	case "panic":
 		panic("as ordered")
 	default:

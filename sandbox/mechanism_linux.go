@@ -17,11 +17,16 @@ import (
 // that was made, and how to find out that it is missing where none could be.
 type means struct {
 	name string
-	what string // how platform.unavailable calls it
+	// ofCommands: it is needed where programs are started.
+	ofCommands bool
+	what       string // how platform.unavailable calls it
 	// alone uses the mechanism by itself; an error means that it is missing, and
 	// remedy is the end of a locale key platform.remedy.*. nil: it needs nothing
 	// of the system that the others do not need.
 	alone func(ctx context.Context, o Options) (remedy string, err error)
+	// otherwise is the end of a locale key platform.otherwise.* for what can be done
+	// without it; "" where nothing can.
+	otherwise string
 	// stands says how far s has it: Full, or weaker and how.
 	stands func(s *Sandbox) (full bool, detail string)
 }
@@ -30,12 +35,17 @@ type means struct {
 // the Worker tells (networkState), in the order in which they are shown.
 var mechanisms = []means{
 	{
-		name: "namespaces", what: "user namespaces",
+		name: "namespaces", what: "user namespaces", otherwise: "files_only",
 		alone: func(ctx context.Context, _ Options) (string, error) {
 			err := tryNamespaces(ctx)
 			return namespaceRemedy(err, setting), err
 		},
-		stands: func(*Sandbox) (bool, string) { return true, "user mount pid ipc uts net cgroup" },
+		stands: func(s *Sandbox) (bool, string) {
+			if s.held != nil {
+				return false, "none"
+			}
+			return true, "user mount pid ipc uts net cgroup"
+		},
 	},
 	{
 		name: "landlock", what: "Landlock",
@@ -57,7 +67,7 @@ var mechanisms = []means{
 		stands: func(*Sandbox) (bool, string) { return true, "filter" },
 	},
 	{
-		name: "fence", what: "a pids control group",
+		name: "fence", ofCommands: true, what: "a pids control group",
 		alone: func(_ context.Context, o Options) (string, error) { return "fence", tryFence(o) },
 		stands: func(s *Sandbox) (bool, string) {
 			if s.groups.Fenced() {
@@ -67,11 +77,11 @@ var mechanisms = []means{
 		},
 	},
 	{
-		name:   "process limit",
+		name: "process limit", ofCommands: true,
 		stands: func(*Sandbox) (bool, string) { return false, "supervised, every 50 ms, with a fence" },
 	},
 	{
-		name: "memory limit",
+		name: "memory limit", ofCommands: true,
 		stands: func(s *Sandbox) (bool, string) {
 			if file := s.groups.Memory(); file != "" {
 				return true, file
@@ -80,7 +90,7 @@ var mechanisms = []means{
 		},
 	},
 	{
-		name:   "disk limit",
+		name: "disk limit", ofCommands: true,
 		stands: func(*Sandbox) (bool, string) { return false, "free space supervised, every 50 ms" },
 	},
 }
@@ -89,8 +99,14 @@ var mechanisms = []means{
 func (s *Sandbox) mechanisms() []Mechanism {
 	out := make([]Mechanism, 0, len(mechanisms)+2)
 	for _, m := range mechanisms {
+		if s.held != nil && m.ofCommands {
+			continue // there are none
+		}
 		full, detail := m.stands(s)
 		out = append(out, Mechanism{Name: m.name, Full: full, Detail: detail})
+	}
+	if s.held != nil {
+		return out
 	}
 	return append(out, s.networkState()...)
 }
@@ -106,7 +122,7 @@ func missing(ctx context.Context, table []means, o Options) ([]Mechanism, error)
 		}
 		if remedy, err := m.alone(ctx, o); err != nil {
 			out = append(out, Mechanism{Name: m.name, Detail: err.Error(), Remedy: remedy})
-			faults = append(faults, fault.Wrap(err, fault.PlatformUnavailable, "probe", "what", m.what, "remedy", remedy, "cause", err.Error()))
+			faults = append(faults, fault.Wrap(err, fault.PlatformUnavailable, "probe", "what", m.what, "remedy", remedy, "otherwise", m.otherwise, "cause", err.Error()))
 		}
 	}
 	return out, errors.Join(faults...)

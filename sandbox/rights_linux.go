@@ -164,6 +164,12 @@ func ruleset(abi int, l *layout, translate func(scope.Capability) landlock.Acces
 		}
 		grants = append(grants, files...)
 	}
+	return build(abi, l, grants, scoped)
+}
+
+// build builds a Landlock layer of grants; what does not exist, or is hidden, is
+// left out.
+func build(abi int, l *layout, grants []grant, scoped bool) (*landlock.Ruleset, error) {
 	rules := make([]landlock.Rule, 0, len(grants))
 	defer func() {
 		for _, r := range rules {

@@ -12,6 +12,7 @@ import (
 
 	"sunaba/fault"
 	"sunaba/sandbox/internal/ablation"
+	"sunaba/sandbox/internal/limits"
 	"sunaba/sandbox/internal/wire"
 )
 
@@ -68,18 +69,35 @@ func (id identity) unfenced() bool { return id.outer == 0 }
 // groupName returns a name for a control group that no other has.
 func groupName() string { return fmt.Sprintf("sunaba-%d-%s", os.Getpid(), rand.Text()[:8]) }
 
+// spawnGrouped is spawn, with the Task's control groups. It returns how many
+// files of theirs the Worker was given.
+func (s *Sandbox) spawnGrouped(id identity, o Options) (given int, err error) {
+	fenced := id.unfenced() && !ablation.Off("fence")
+	if s.groups, err = limits.NewGroups(o.Cgroups, groupName(), o.Policy.Resources, fenced); err != nil {
+		return 0, err
+	}
+	files, err := s.groups.Files()
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	return len(files), s.spawn(id, o.Policy.Network.Mode != "none", files)
+}
+
 // spawn starts this binary again as the init of fresh namespaces, in the Task's
 // control groups, holding ends of socket pairs, the given files and nothing else
 // of ours.
 func (s *Sandbox) spawn(id identity, networked bool, given []*os.File) error {
-	ours, theirs, err := socketPair(unix.SOCK_STREAM)
+	theirs, err := s.prepareWorker(id)
 	if err != nil {
 		return err
 	}
 	defer theirs.Close()
-	s.socket = ours
-	s.conn = wire.New(s.socket)
-	files := []*os.File{theirs}
+	attr := s.cmd.SysProcAttr
 	// Kept over exec as a user that is not root, until set-up ends.
 	caps := []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 	if networked {
@@ -94,36 +112,44 @@ func (s *Sandbox) spawn(id identity, networked bool, given []*os.File) error {
 			return fmt.Errorf("socket pair: %w", err)
 		}
 		s.doors = c.(*net.UnixConn)
-		files = append(files, theirs)
+		s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, theirs)
 		caps = append(caps, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_RAW)
 	}
 
-	files = append(files, given...)
-
-	asRoot := os.Geteuid() == 0
-	s.cmd = &exec.Cmd{
-		Path:       "/proc/self/exe",
-		Args:       append([]string{"sunaba-worker"}, ablation.Arguments()...),
-		Env:        []string{},
-		Dir:        "/",
-		ExtraFiles: files,
-		SysProcAttr: &syscall.SysProcAttr{
-			Cloneflags:                 ownNamespaces(),
-			UidMappings:                []syscall.SysProcIDMap{{ContainerID: id.inner, HostID: id.outer, Size: 1}},
-			GidMappings:                []syscall.SysProcIDMap{{ContainerID: id.innerGroup, HostID: id.outerGroup, Size: 1}},
-			GidMappingsEnableSetgroups: asRoot,
-			Setsid:                     true,
-			AmbientCaps:                caps,
-		},
-	}
-	if asRoot {
-		s.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(id.inner), Gid: uint32(id.innerGroup)}
-	}
+	s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, given...)
+	attr.Cloneflags = ownNamespaces()
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: id.inner, HostID: id.outer, Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: id.innerGroup, HostID: id.outerGroup, Size: 1}}
+	attr.GidMappingsEnableSetgroups = os.Geteuid() == 0
+	attr.AmbientCaps = caps
 	if err := s.groups.Start(s.cmd); err != nil {
 		s.cmd = nil
 		return fmt.Errorf("start the Worker: %w", err)
 	}
 	return nil
+}
+
+// prepareWorker makes the socket pair and, in s.cmd, what the two ways of
+// starting the Worker have in common: this binary again, with an end of that
+// pair, which the caller closes, and nothing else of ours.
+func (s *Sandbox) prepareWorker(id identity) (theirs *os.File, err error) {
+	s.socket, theirs, err = socketPair(unix.SOCK_STREAM)
+	if err != nil {
+		return nil, err
+	}
+	s.conn = wire.New(s.socket)
+	s.cmd = &exec.Cmd{
+		Path:        "/proc/self/exe",
+		Args:        append([]string{"sunaba-worker"}, ablation.Arguments()...),
+		Env:         []string{},
+		Dir:         "/",
+		ExtraFiles:  []*os.File{theirs},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if os.Geteuid() == 0 {
+		s.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(id.inner), Gid: uint32(id.innerGroup)}
+	}
+	return theirs, nil
 }
 
 // socketPair returns two ends of which ours waits without blocking a thread:

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sunaba/fault"
+	"sunaba/policy"
 	"sunaba/sandbox/internal/ablation"
 	"sunaba/sandbox/internal/limits"
 	"sunaba/sandbox/internal/relay"
@@ -39,6 +40,7 @@ type Sandbox struct {
 	conn         *wire.Conn
 	placeholders Placeholders
 	groups       *limits.Groups
+	held         chan struct{} // closed to let the thread go that started the Worker; nil: none waits
 
 	mu      sync.Mutex
 	next    uint64
@@ -93,24 +95,18 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	if err != nil {
 		return nil, err
 	}
-	fenced := id.unfenced() && !ablation.Off("fence")
-	if s.groups, err = limits.NewGroups(o.Cgroups, groupName(), o.Policy.Resources, fenced); err != nil {
-		return nil, err
-	}
-	given, err := s.groups.Files()
-	if err != nil {
-		return nil, err
-	}
-	err = s.spawn(id, o.Policy.Network.Mode != "none", given)
-	for _, f := range given {
-		f.Close()
+	given := 0
+	if o.Policy.Confinement == policy.ByLandlock {
+		err = s.spawnPlain(id)
+	} else {
+		given, err = s.spawnGrouped(id, o)
 	}
 	if err != nil {
 		return nil, err
 	}
 	body, err := json.Marshal(setup{
 		Policy: o.Policy, Covers: covers, Config: o.Config, UID: id.inner, GID: id.innerGroup, NoFence: id.unfenced(),
-		IPv6: s.ipv6, MemoryFiles: len(given),
+		IPv6: s.ipv6, MemoryFiles: given,
 	})
 	if err != nil {
 		return nil, err
@@ -320,6 +316,9 @@ func (s *Sandbox) Close() error {
 		if s.cmd != nil {
 			_ = s.cmd.Process.Kill() // PID 1 of its namespace: the kernel ends the rest
 			_ = s.cmd.Wait()         // killed is how it ends
+		}
+		if s.held != nil {
+			close(s.held)
 		}
 		if s.doors != nil {
 			_ = s.doors.Close() // closed already when all went well

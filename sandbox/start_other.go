@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"sunaba/fault"
+	"sunaba/policy"
 )
 
 // Sandbox is one Task's confinement. There is no backend on this system yet:
@@ -34,6 +35,9 @@ func Serve(func(Inside) (Handler, error)) error { return errNoBackend }
 
 // CloseOnExec does nothing: handles are not inherited here unless asked for.
 func CloseOnExec() error { return nil }
+
+// Confinement returns policy.ByNamespaces: what Probe refuses.
+func Confinement(*policy.Effective) policy.Confinement { return policy.ByNamespaces }
 
 // Probe refuses: platform.unsupported.
 func Probe(context.Context, Options) ([]Mechanism, error) { return nil, errNoBackend }

@@ -51,15 +51,23 @@ type standing struct {
 }
 
 // InWorker reports whether this process is a Worker that Start made: the init
-// of its namespace, without environment, holding the broker's socket. No word
-// in argv decides it (trap 18: `agent-mcp worker` is a config path).
+// of its namespace or, where there are none, a child of who made the broker's
+// socket, which it holds, without environment. No word in argv decides it (trap
+// 18: `agent-mcp worker` is a config path).
 func InWorker() bool {
-	if os.Getpid() != 1 || len(os.Environ()) != 0 {
+	if len(os.Environ()) != 0 {
 		return false
 	}
 	domain, err1 := unix.GetsockoptInt(workerSocket, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	kind, err2 := unix.GetsockoptInt(workerSocket, unix.SOL_SOCKET, unix.SO_TYPE)
-	return err1 == nil && err2 == nil && domain == unix.AF_UNIX && kind == unix.SOCK_STREAM
+	if err1 != nil || err2 != nil || domain != unix.AF_UNIX || kind != unix.SOCK_STREAM {
+		return false
+	}
+	if os.Getpid() == 1 {
+		return true
+	}
+	maker, err := unix.GetsockoptUcred(workerSocket, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	return err == nil && int(maker.Pid) == os.Getppid()
 }
 
 // Serve is the Worker's whole life: it confines this process as the broker's
@@ -93,14 +101,19 @@ func start(conn *wire.Conn, body []byte, build func(Inside) (Handler, error)) (h
 		return nil, nil, fmt.Errorf("worker: hello: %w", err)
 	}
 	r := newReporter(conn)
-	launcher, err := confine(&s, r)
+	inside := Inside{Policy: s.Policy, Config: s.Config, Placeholders: s.Covers}
+	if s.Policy.Confinement == policy.ByLandlock {
+		err = confinePlain(&s)
+	} else {
+		inside.Runner, err = confine(&s, r)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if state, err = json.Marshal(standing{Unwatched: r.unwatched}); err != nil {
 		return nil, nil, err
 	}
-	h, err = build(Inside{Policy: s.Policy, Config: s.Config, Runner: launcher, Placeholders: s.Covers})
+	h, err = build(inside)
 	return h, state, err
 }
 

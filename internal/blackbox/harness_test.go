@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +55,7 @@ type house struct {
 	model  *model
 	extra  string // appended to agent.yaml
 	config string
+	within []string // the command that starts the program, in front of it; nil: none
 
 	servers []int // process ids of all that were started
 }
@@ -117,11 +119,18 @@ func (h *house) environ() []string {
 		"APP_KEYS_0=s3cr3t-key", "BLOB={\n \"token\":\"s3cr3t-blob\"\n}", "AWS_SECRET_ACCESS_KEY=s3cr3t-aws", "LD_PRELOAD_X=s3cr3t"}
 }
 
+// command is the program with args on this house's machine.
+func (h *house) command(args ...string) *exec.Cmd {
+	line := append(append(slices.Clone(h.within), program), args...)
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Env, cmd.Dir = h.environ(), h.dir
+	return cmd
+}
+
 // agent runs the program to its end.
 func (h *house) agent(args ...string) (code int, stdout, stderr string) {
 	h.t.Helper()
-	cmd := exec.Command(program, args...)
-	cmd.Env, cmd.Dir = h.environ(), h.dir
+	cmd := h.command(args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -171,8 +180,7 @@ func (l *lockedBuffer) String() string {
 // serve starts the server and initializes.
 func (h *house) serve() *client {
 	h.t.Helper()
-	cmd := exec.Command(program, h.config)
-	cmd.Env, cmd.Dir = h.environ(), h.dir
+	cmd := h.command(h.config)
 	c := &client{t: h.t, cmd: cmd, lines: make(chan string, 100), stderr: &lockedBuffer{}}
 	cmd.Stderr = c.stderr
 	in, err := cmd.StdinPipe()

@@ -107,6 +107,9 @@ func (t texts) platformFault(err error) string {
 	if remedy := e.Args["remedy"]; remedy != "" {
 		line += "\n  " + t.text("platform.remedy."+remedy, "program", ownPath())
 	}
+	if otherwise := e.Args["otherwise"]; otherwise != "" {
+		line += "\n  " + t.text("platform.otherwise."+otherwise)
+	}
 	return line
 }
 

@@ -9,6 +9,7 @@ import (
 	"sunaba/internal/config"
 	"sunaba/internal/locale"
 	"sunaba/policy"
+	"sunaba/sandbox"
 )
 
 // candidate is a configuration that passed validation: what would be applied,
@@ -64,6 +65,7 @@ func prepare(path string, starting bool) (*candidate, texts, error) {
 	if err != nil {
 		return nil, c.texts, err
 	}
+	c.resolved.Effective.Confinement = sandbox.Confinement(&c.resolved.Effective)
 	values := map[string]string{}
 	for _, v := range s.Values() {
 		values[v.Key] = v.Text

@@ -87,6 +87,9 @@ func matrix(capability scope.Capability) string {
 
 func (c *candidate) entrySection(p *screen.Page, e *policy.Effective) {
 	p.Heading(c.text("view.execution"))
+	if e.Confinement == policy.ByLandlock {
+		p.Row(screen.Warning, c.text("view.files_only"))
+	}
 	if len(e.Entries) == 0 {
 		p.Row(screen.Plain, c.text("view.no_entries"))
 	}

@@ -38,7 +38,7 @@ type rule struct {
 // rules are the filter for o, each with a name of its own: where a call has
 // several, the first decides.
 func rules(o Options) []rule {
-	all := slices.Concat(forEverything(o), forCommands(o))
+	all := slices.Concat(forOneAlone(o), forEverything(o), forCommands(o))
 	return slices.DeleteFunc(all, func(r rule) bool { return ablation.Off("seccomp") || ablation.Off("seccomp "+r.name) })
 }
 
@@ -67,6 +67,53 @@ func forEverything(o Options) []rule {
 	}
 	if o.NoExecute {
 		add("memory as a file", unix.SYS_MEMFD_CREATE, refuse(unix.EACCES))
+	}
+	return out
+}
+
+// forOneAlone holds for a process that has no namespaces to itself.
+func forOneAlone(o Options) []rule {
+	if o.Alone == 0 {
+		return nil
+	}
+	var out []rule
+	add := func(name string, nr uint32, body ...bpf.Instruction) { out = append(out, rule{name, nr, body}) }
+	for _, nr := range startingOrShared {
+		add("alone", nr, refuse(unix.EPERM))
+	}
+	add("alone", unix.SYS_CLONE, // threads are made by it
+		bpf.LoadAbsolute{Off: low(0), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: newNamespaces, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: unix.CLONE_THREAD, SkipTrue: 1},
+		refuse(unix.EPERM), retAllow)
+	itself := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: low(0), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: o.Alone, SkipTrue: 1},
+		refuse(unix.EPERM), retAllow,
+	}
+	for _, nr := range signalling {
+		add("alone", nr, itself...)
+	}
+	add("alone", unix.SYS_PIDFD_SEND_SIGNAL, refuse(unix.EPERM))
+	add("alone", unix.SYS_FCNTL,
+		bpf.LoadAbsolute{Off: low(1), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: fSetOwn, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: fSetOwnEx, SkipTrue: 1},
+		refuse(unix.EPERM), retAllow)
+	add("alone", unix.SYS_IOCTL, refuseValues(1, []uint32{tiocsti, tioclinux, fioSetOwn, siocSPGrp, fsSetFlags, fsSetXattr})...)
+	for _, nr := range slices.Concat(scheduling, []uint32{unix.SYS_PRLIMIT64}) {
+		add("alone", nr,
+			bpf.LoadAbsolute{Off: low(0), Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+			refuse(unix.EPERM), retAllow)
+	}
+	for _, nr := range byPath {
+		add("attributes by path", nr, refuse(unix.EPERM))
+	}
+	if o.Unchanging {
+		for _, nr := range byHandle {
+			add("attributes by handle", nr, refuse(unix.EPERM))
+		}
 	}
 	return out
 }

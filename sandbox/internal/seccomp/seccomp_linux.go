@@ -34,6 +34,13 @@ type Options struct {
 	// Unix lets commands make unix sockets that cannot send to a path without
 	// connecting to it.
 	Unix bool
+	// Alone is the id of a process that stands without namespaces and starts
+	// nothing: no other process, no program, no socket, no signal, nothing that
+	// the kernel keeps for all processes of a user. 0: not so.
+	Alone uint32
+	// Unchanging refuses, with Alone, modes, owners and attributes also of what
+	// is open.
+	Unchanging bool
 
 	notify bool // refused sockets are told to the listener
 }

@@ -28,6 +28,36 @@ var signalling = []uint32{
 	unix.SYS_KILL, unix.SYS_TGKILL, unix.SYS_TKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN,
 }
 
+// startingOrShared start programs or processes, or reach what a user's processes
+// have in common: sockets, System V objects, message queues, watches, priorities.
+var startingOrShared = append([]uint32{
+	unix.SYS_EXECVE, unix.SYS_EXECVEAT,
+	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4,
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
+	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, unix.SYS_MQ_NOTIFY,
+	unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_ADD_WATCH,
+	unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET, unix.SYS_SETPGID, unix.SYS_SETSID,
+	unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES, unix.SYS_PROCESS_MRELEASE,
+}, machineStarting...)
+
+// byPath change modes, owners, times and attributes of what a path names: no
+// kernel rule on paths covers them.
+var byPath = append([]uint32{
+	unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR,
+	unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
+}, machineByPath...)
+
+// byHandle do so with what is open, if only for reading.
+var byHandle = []uint32{unix.SYS_FCHMOD, unix.SYS_FCHOWN, unix.SYS_FSETXATTR, unix.SYS_FREMOVEXATTR}
+
+// Controls that change a file's flags through a handle that is open for reading.
+const (
+	fsSetFlags = 0x40086602
+	fsSetXattr = 0x401c5820
+)
+
 // modeSetting are the calls that change a mode, and which argument it is. None
 // may make a set-user-id program: in the sandbox it is one like any other, but
 // the workspace is on the host, where whoever started it would act as its owner.

@@ -14,3 +14,7 @@ var machineForbidden = []uint32{
 }
 
 var machineModeSetting = []modeCall{{unix.SYS_CHMOD, 1}}
+
+var machineStarting = []uint32{unix.SYS_FORK, unix.SYS_VFORK, unix.SYS_INOTIFY_INIT}
+
+var machineByPath = []uint32{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT}

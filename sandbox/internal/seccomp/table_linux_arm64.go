@@ -13,3 +13,7 @@ var machineForbidden = []uint32{
 }
 
 var machineModeSetting []modeCall // only those that every machine has
+
+var machineStarting []uint32
+
+var machineByPath []uint32
