@@ -322,3 +322,63 @@ func TestUnmappedMemory(t *testing.T) {
 		})
 	}
 }
+
+// TestHostStaysUsable: while a command takes all it can get, programs start on
+// the host and files are written there; what stopped the command is named.
+//
+// Covers: S1-178, SD-28
+func TestHostStaysUsable(t *testing.T) {
+	for name, row := range map[string]struct {
+		bomb    []string
+		stopped string // "": refused piece by piece instead
+	}{
+		"processes":   {[]string{"fork-storm"}, "processes"},
+		"threads":     {[]string{"thread-many", "4000"}, ""},
+		"memory":      {[]string{"memory", "600"}, "memory"},
+		"descriptors": {[]string{"descriptors", "100000"}, ""},
+		"output":      {nil, "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(f *fixture) { f.p.Resources.MemoryMiB, f.p.Resources.Processes = 128, 8 })
+			o := order{Argv: append([]string{self(), attackWord}, row.bomb...)}
+			if row.bomb == nil {
+				o = order{Argv: []string{"/bin/sh", "-c", "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done"}, Timeout: 500 * time.Millisecond}
+			}
+			ended := make(chan struct{})
+			host := make(chan error, 1)
+			go func() {
+				for n := 0; ; n++ {
+					select {
+					case <-ended:
+						if n == 0 {
+							host <- errors.New("nothing was tried")
+						} else {
+							host <- nil
+						}
+						return
+					default:
+					}
+					err := exec.Command("/bin/true").Run()
+					if err == nil {
+						err = os.WriteFile(filepath.Join(t.TempDir(), "file"), make([]byte, 1<<16), 0o600)
+					}
+					if err != nil {
+						host <- err
+						return
+					}
+				}
+			}()
+			r := f.call("run", o)
+			close(ended)
+			if err := <-host; err != nil {
+				t.Errorf("the host: %v", err)
+			}
+			if r.Stopped != row.stopped || row.stopped == "" && r.ExitCode == 0 {
+				t.Errorf("stopped by %q: %+v", r.Stopped, r)
+			}
+			if r := f.sh("echo usable"); r.Out != "usable\n" {
+				t.Errorf("afterwards: %+v", r)
+			}
+		})
+	}
+}
