@@ -71,6 +71,9 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	if err := Check(&o.Policy); err != nil {
 		return nil, err
 	}
+	if o.Policy, err = respelled(o.Policy); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
 	s := &Sandbox{
