@@ -141,3 +141,13 @@ func TestReplaceTouchesThePlaceAlone(t *testing.T) {
 		}
 	})
 }
+
+// A text that overlaps itself everywhere is replaced in one pass: looked for at
+// each of its bytes it would take hours.
+func TestReplaceAllOfWhatOverlapsItself(t *testing.T) {
+	const size, length = 8 << 20, 100_000
+	r, err := replace([]byte(strings.Repeat("a", size)), editArgs{Old: strings.Repeat("a", length), New: "b", ReplaceAll: true})
+	if err != nil || r.count != size/length || len(r.text) != size/length+size%length {
+		t.Errorf("%d places, %d bytes, %v", r.count, len(r.text), err)
+	}
+}

@@ -148,10 +148,32 @@ func (e *Env) isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// allows reports whether the extra filter of the workspace lets name start.
+// allows reports whether the extra filter of the workspace lets name start: one
+// that is listed as it is, the path of an approved entry that is, or that of a
+// listed name where nothing but the system and approved runtimes put programs.
 func (e *Env) allows(name string) bool {
 	list := e.Policy.AllowedCommands
-	return list == nil || slices.Contains(list, name) || slices.Contains(list, filepath.Base(name))
+	if list == nil || slices.Contains(list, name) {
+		return true
+	}
+	if !filepath.IsAbs(name) {
+		return false
+	}
+	path := filepath.Clean(name)
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		resolved = path
+	}
+	listed := func(p string) bool { return slices.Contains(list, filepath.Base(p)) }
+	for _, entry := range e.Policy.Entries {
+		switch {
+		case path == entry.Path || path == entry.Logical || resolved == entry.Path:
+			return listed(path) || slices.Contains(list, entry.Alias) || slices.Contains(list, entry.Path)
+		case within(resolved, entry.RuntimeRoot) && !e.inside(resolved) && listed(path):
+			return true
+		}
+	}
+	return within(resolved, "/usr") && !e.inside(resolved) && listed(path)
 }
 
 func (e *Env) notAllowed(name string) error {
@@ -173,9 +195,12 @@ func (e *Env) shellFor(command string) (alias string, err error) {
 	if e.Policy.AllowedCommands == nil || slices.ContainsFunc(e.Policy.Entries, listed) {
 		return shell.Alias, nil
 	}
-	word, _, _ := strings.Cut(strings.TrimLeft(command, " \t"), " ")
+	word := command
+	if words := strings.Fields(command); len(words) > 0 {
+		word = words[0]
+	}
 	switch {
-	case strings.ContainsFunc(command, isShellSyntax):
+	case strings.ContainsFunc(command, isShellSyntax), strings.Contains(word, "="): // VAR=value before the name
 		return "", fault.New(fault.ExecNotAllowed, RunCommand, Case, "shell_syntax", "name", clip(word),
 			"allowed", strings.Join(e.Policy.AllowedCommands, ", "))
 	case !e.allows(word):

@@ -29,11 +29,11 @@ type span struct{ start, end int }
 // return, line ends of either kind match its line feeds, because that is how
 // read_file shows them, and inserted lines take the ending of the place.
 func replace(text []byte, a editArgs) (replacement, error) {
-	limit := maxPlaces
+	limit, step := maxPlaces, 1 // overlapping places are places too
 	if a.ReplaceAll {
-		limit = math.MaxInt
+		limit, step = math.MaxInt, len(a.Old)
 	}
-	found := find(text, a.Old, limit)
+	found := find(text, a.Old, limit, step)
 	switch {
 	case len(found) == 0:
 		return replacement{}, noMatch(text, a)
@@ -46,9 +46,6 @@ func replace(text []byte, a editArgs) (replacement, error) {
 	r := replacement{line: lineAt(text, found[0].start)}
 	at := 0
 	for _, s := range found {
-		if s.start < at { // overlaps the place before
-			continue
-		}
 		inserted := a.New
 		if adapt && endsCRLF(text[s.start:s.end], mostlyCRLF) {
 			inserted = strings.ReplaceAll(strings.ReplaceAll(inserted, "\r\n", "\n"), "\n", "\r\n")
@@ -70,9 +67,9 @@ func endsCRLF(place []byte, otherwise bool) bool {
 	return i > 0 && place[i-1] == '\r'
 }
 
-// find returns the first places of old in text, at most limit, overlapping
-// ones included.
-func find(text []byte, old string, limit int) []span {
+// find returns the first places of old in text, at most limit, each at least
+// step bytes after the one before.
+func find(text []byte, old string, limit, step int) []span {
 	hay, toRaw := text, func(i int) int { return i }
 	if !strings.Contains(old, "\r") && strings.Contains(old, "\n") && bytes.Contains(text, []byte("\r\n")) {
 		hay = bytes.ReplaceAll(text, []byte("\r\n"), []byte{'\n'})
@@ -99,7 +96,9 @@ func find(text []byte, old string, limit int) []span {
 		}
 		from += i
 		found = append(found, span{from, from + len(old)})
-		from++
+		if from += step; from >= len(hay) {
+			break
+		}
 	}
 	// Two passes, each of them rising, so that the mapping stays linear.
 	for i := range found {
@@ -138,7 +137,7 @@ func noMatch(text []byte, a editArgs) error {
 		return fault.New(fault.FSNoMatch, EditFile, "path", a.Path, Case, reason, "line", strconv.Itoa(lineAt(text, at)))
 	}
 	if bare := numbered().ReplaceAllString(a.Old, ""); bare != a.Old && bare != "" {
-		if f := find(text, bare, 1); len(f) > 0 {
+		if f := find(text, bare, 1, 1); len(f) > 0 {
 			return refuse("numbers", f[0].start)
 		}
 	}
@@ -146,7 +145,7 @@ func noMatch(text []byte, a editArgs) error {
 		return refuse("whitespace", at)
 	}
 	if a.New != "" {
-		if f := find(text, a.New, 2); len(f) == 1 && len(strings.TrimSpace(a.New)) > 3 {
+		if f := find(text, a.New, 2, 1); len(f) == 1 && len(strings.TrimSpace(a.New)) > 3 {
 			return refuse("already", f[0].start)
 		}
 	}

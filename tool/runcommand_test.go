@@ -303,7 +303,18 @@ func TestAllowedCommandsFilter(t *testing.T) {
 		b.refused(RunCommand, args{"command": command}, "exec.not_allowed", "shell_syntax")
 	}
 	b.refused(RunCommand, args{"command": "ls -l"}, "exec.not_allowed", "")
-	b.refused(RunCommand, args{"command": "A=b git log"}, "exec.not_allowed", "")
+	for _, command := range []string{"A=b git log", "X=/git sh -c id", "X=/git\tsh -c id", "X= /usr/bin/git"} {
+		b.refused(RunCommand, args{"command": command}, "exec.not_allowed", "shell_syntax")
+	}
+	// A file is not listed because its name is.
+	b.put("git", "#!/bin/sh\n")
+	for _, own := range []string{"./git", "git/../git", filepath.Join(b.root, "git"), "/tmp/git"} {
+		b.refused(RunCommand, args{"command": own + " log"}, "exec.not_allowed", "")
+		b.refused(RunCommand, args{"argv": []string{own}}, "exec.not_allowed")
+	}
+	b.ok(RunCommand, args{"argv": []string{b.env.Policy.Entries[0].Path}})
+	b.refused(RunCommand, args{"argv": []string{b.env.Policy.Entries[1].Path}}, "exec.not_allowed")
+	runs = run.runs
 	b.refused(RunCommand, args{"command": "'git' log"}, "exec.not_allowed", "")
 	if run.runs != runs {
 		t.Error("something was started")

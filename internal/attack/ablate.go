@@ -57,7 +57,7 @@ func Mechanisms() []Mechanism {
 		{Name: "seccomp forbidden", Attacks: "^(call|namespace)/"},
 		{Name: "seccomp clone3", Attacks: "^namespace/"},
 		{Name: "seccomp new namespaces", Attacks: "^namespace/clone "},
-		{Name: "seccomp terminal input", Attacks: "^call/(TIO|FIO)"},
+		{Name: "seccomp controls", Attacks: "^call/(TIO|FIO|a control)"},
 		{Name: "seccomp set-user-id", Attacks: "^rights/set-user-id"},
 		{Name: "seccomp memory as a file", Attacks: "^readonly/execute from"},
 		{Name: "seccomp signals", Attacks: "^others/(signal|forge)", Covered: "Landlock: signals are scoped; the Worker ignores what remains"},

@@ -61,6 +61,7 @@ func systemCalls() []Attack {
 		Attack{Name: "TIOCLINUX", Act: "terminal", Args: []string{"0x541c"}},
 		Attack{Name: "TIOCLINUX with high bits", Act: "terminal", Args: []string{"0xffffffff0000541c"}},
 		Attack{Name: "FIOSETOWN", Act: "own-ioctl", Twin: Child},
+		Attack{Name: "a control of one kind of file", Act: "special-ioctl"},
 		Attack{Name: "trace me", Act: "trace-me"},
 		Attack{Name: "io_uring", Act: "io-uring"},
 		Attack{Name: "keyring", Act: "key"},

@@ -19,6 +19,7 @@ func calls() map[string]func([]string) error {
 		"unshare":       func(a []string) error { return unix.Unshare(int(number(a[0]))) },
 		"terminal":      func(a []string) error { return terminal(number(a[0])) },
 		"own-ioctl":     func([]string) error { return ownIoctl() },
+		"special-ioctl": func([]string) error { return specialIoctl() },
 		"hostname":      hostname,
 		"mount-tmpfs":   func(a []string) error { return unix.Mount("x", a[0], "tmpfs", 0, "") },
 		"mount-bind":    func(a []string) error { return unix.Mount(a[0], a[0], "", unix.MS_BIND, "") },
@@ -99,6 +100,20 @@ func ownIoctl() error {
 		return err
 	}
 	return unix.IoctlSetPointerInt(pair[0], 0x8901, os.Getppid()) // FIOSETOWN
+}
+
+// specialIoctl uses a control that only one kind of file has.
+func specialIoctl() error {
+	f, err := os.Open("/proc/self/ns/user")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	kind, err := unix.IoctlRetInt(int(f.Fd()), unix.NS_GET_NSTYPE)
+	if err == nil && kind != unix.CLONE_NEWUSER {
+		err = fmt.Errorf("kind %#x", kind)
+	}
+	return err
 }
 
 func hostname([]string) error {

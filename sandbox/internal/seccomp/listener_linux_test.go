@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,6 +43,8 @@ func child(word string) error {
 				return errors.New("no listener")
 			}
 			switch word {
+			case "child-controls":
+				return tryControls()
 			case "child-gone":
 				if err := unix.Close(l.fd); err != nil {
 					return err
@@ -74,6 +77,47 @@ func child(word string) error {
 	return <-result
 }
 
+// tryControls: what is known of every file passes, what only one file system
+// knows does not reach it; nobody's signals can be led to the Worker's group.
+func tryControls() error {
+	dir, err := os.Open(".")
+	if err != nil {
+		return err
+	}
+	for name, row := range map[string]struct {
+		request uintptr
+		want    unix.Errno
+	}{
+		"BTRFS_IOC_SUBVOL_CREATE":           {0x5000940e, unix.ENOTTY},
+		"BTRFS_IOC_SNAP_CREATE_V2":          {0x50009417, unix.ENOTTY},
+		"BTRFS_IOC_SNAP_DESTROY":            {0x5000940f, unix.ENOTTY},
+		"BTRFS_IOC_SNAP_DESTROY, high bits": {0xf00000005000940f, unix.ENOTTY},
+		"BCH_IOCTL_SUBVOLUME_CREATE":        {0x4020bc10, unix.ENOTTY},
+		"OCFS2_IOC_REFLINK":                 {0x40186f04, unix.ENOTTY},
+		"NS_GET_NSTYPE":                     {unix.NS_GET_NSTYPE, unix.ENOTTY},
+		"FS_IOC_ENABLE_VERITY":              {0x40806685, unix.ENOTTY},
+		"TIOCSTI":                           {tiocsti, unix.EPERM},
+		"FIGETBSZ":                          {0x00000002, 0},
+	} {
+		var answer [4096]byte
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, dir.Fd(), row.request, uintptr(unsafe.Pointer(&answer)))
+		if errno != row.want {
+			return fmt.Errorf("%s: %v, want %v", name, errno, row.want)
+		}
+	}
+	var pair [2]int
+	if err := unix.Pipe(pair[:]); err != nil {
+		return err
+	}
+	for _, owner := range []int{-1, 1} {
+		if _, err := unix.FcntlInt(uintptr(pair[0]), unix.F_SETOWN, owner); err != unix.EPERM {
+			return fmt.Errorf("F_SETOWN %d: %v", owner, err)
+		}
+	}
+	_, err = unix.FcntlInt(uintptr(pair[0]), unix.F_SETOWN, os.Getpid())
+	return err
+}
+
 func expect(want unix.Errno, family, kind int) error {
 	fd, err := unix.Socket(family, kind, 0)
 	if err == nil {
@@ -89,7 +133,7 @@ func expect(want unix.Errno, family, kind int) error {
 // more, nobody waits either; where another filter has the listener, sockets are
 // refused all the same.
 func TestListener(t *testing.T) {
-	for _, word := range []string{"child-told", "child-inet", "child-gone", "child-second"} {
+	for _, word := range []string{"child-told", "child-controls", "child-inet", "child-gone", "child-second"} {
 		out, err := exec.CommandContext(t.Context(), "/proc/self/exe", word).CombinedOutput()
 		if err != nil || string(out) != "reached the end\n" {
 			t.Errorf("%s: %v\n%s", word, err, out)
@@ -100,7 +144,7 @@ func TestListener(t *testing.T) {
 // TestRules: every rule has a name and ends with a return, so that none falls
 // into the next; the jump over it can be written.
 func TestRules(t *testing.T) {
-	for _, o := range []Options{{}, {Launcher: true}, {Launcher: true, Inet: true, Unix: true, NoExecute: true, notify: true}} {
+	for _, o := range []Options{{}, {Launcher: true}, {Alone: 7, Unchanging: true}, {Launcher: true, Inet: true, Unix: true, NoExecute: true, notify: true}} {
 		for _, r := range rules(o) {
 			if r.name == "" || len(r.body) == 0 || len(r.body) > 255 {
 				t.Errorf("%q: %d instructions", r.name, len(r.body))

@@ -54,11 +54,7 @@ func forEverything(o Options) []rule {
 		bpf.LoadAbsolute{Off: low(0), Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: newNamespaces, SkipFalse: 1},
 		refuse(unix.EPERM), retAllow)
-	controls := []uint32{tiocsti, tioclinux}
-	if o.Launcher {
-		controls = append(controls, fioSetOwn, siocSPGrp)
-	}
-	add("terminal input", unix.SYS_IOCTL, refuseValues(1, controls)...)
+	add("controls", unix.SYS_IOCTL, controls(o)...)
 	for _, c := range modeSetting {
 		add("set-user-id", c.nr,
 			bpf.LoadAbsolute{Off: low(c.arg), Size: 4},
@@ -100,7 +96,6 @@ func forOneAlone(o Options) []rule {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: fSetOwn, SkipTrue: 1},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: fSetOwnEx, SkipTrue: 1},
 		refuse(unix.EPERM), retAllow)
-	add("alone", unix.SYS_IOCTL, refuseValues(1, []uint32{tiocsti, tioclinux, fioSetOwn, siocSPGrp, fsSetFlags, fsSetXattr})...)
 	for _, nr := range slices.Concat(scheduling, []uint32{unix.SYS_PRLIMIT64}) {
 		add("alone", nr,
 			bpf.LoadAbsolute{Off: low(0), Size: 4},
@@ -126,11 +121,12 @@ func forCommands(o Options) []rule {
 	var out []rule
 	add := func(name string, nr uint32, body ...bpf.Instruction) { out = append(out, rule{name, nr, body}) }
 	worker := []uint32{1, o.Thread}
+	const group = 1<<32 - 1 // the Worker's process group, as F_SETOWN has it
 	for _, nr := range signalling {
 		add("signals", nr, refuseValues(0, worker)...)
 	}
 	add("signals", unix.SYS_PIDFD_SEND_SIGNAL, refuse(unix.EPERM)) // a directory of /proc will do for a pidfd
-	owned := refuseValues(2, worker)
+	owned := refuseValues(2, append(worker, group))
 	add("signals", unix.SYS_FCNTL, append([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: low(1), Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: fSetOwnEx, SkipTrue: 1},
@@ -172,6 +168,37 @@ func forCommands(o Options) []rule {
 		refuse(unix.ENOENT)) // as where the kernel has no such protocol
 	add("socket pairs", unix.SYS_SOCKETPAIR, socketPairs...)
 	return out
+}
+
+// controls are the ioctls that are left: file systems have some that make, take
+// away or copy directories, which no rule on paths sees. Those for terminals,
+// sockets and any kind of file are known; the rest is answered as where a file
+// has no such control.
+func controls(o Options) []bpf.Instruction {
+	refused := []uint32{tiocsti, tioclinux}
+	if o.Launcher || o.Alone != 0 {
+		refused = append(refused, fioSetOwn, siocSPGrp)
+	}
+	if o.Alone != 0 {
+		refused = append(refused, fsSetFlags, fsSetXattr)
+	}
+	kinds := []uint32{'T', 0x89, 'R'}
+	if !o.Launcher {
+		kinds = append(kinds, '!') // the Worker hears of refused sockets
+	}
+	load := bpf.LoadAbsolute{Off: low(1), Size: 4}
+	p := []bpf.Instruction{load}
+	for _, v := range refused {
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: v, SkipTrue: 1}, refuse(unix.EPERM))
+	}
+	for _, v := range fileControls {
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: v, SkipTrue: 1}, retAllow)
+	}
+	p = append(p, bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 8}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xff})
+	for _, k := range kinds {
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: k, SkipTrue: 1}, retAllow)
+	}
+	return append(p, refuse(unix.ENOTTY))
 }
 
 // refuseValues refuses a call whose int argument is one of values.

@@ -58,6 +58,17 @@ const (
 	fsSetXattr = 0x401c5820
 )
 
+// fileControls are the ioctls that any kind of file may have: flags, extents,
+// clones of contents, the volume's name, the size of a block.
+var fileControls = []uint32{
+	0x00000002, 0x00000001, // FIGETBSZ, FIBMAP
+	0x80086601, fsSetFlags, 0x80046601, 0x40046602, 0x80087601, // FS_IOC_GETFLAGS, SETFLAGS, of 32 bits, GETVERSION
+	0x801c581f, fsSetXattr, // FS_IOC_FSGETXATTR, FSSETXATTR
+	0xc020660b, 0x40049409, 0x4020940d, 0xc0189436, // FS_IOC_FIEMAP, FICLONE, FICLONERANGE, FIDEDUPERANGE
+	0x81009431, 0x80111500, 0x80811501, // FS_IOC_GETFSLABEL, GETFSUUID, GETFSSYSFSPATH
+	0x400c6615, 0xc0096616, 0xc0046686, // FS_IOC_GET_ENCRYPTION_POLICY, _EX, MEASURE_VERITY
+}
+
 // modeSetting are the calls that change a mode, and which argument it is. None
 // may make a set-user-id program: in the sandbox it is one like any other, but
 // the workspace is on the host, where whoever started it would act as its owner.
