@@ -95,12 +95,20 @@ func (s *stage) jobs(ctx context.Context, p printer) error {
 	beyond := (ours.median() - floor.median()) / shellCalls
 	p.plain("beyond the model, for each call", short(beyond), "2.5 ms")
 
-	peak, how, err := t.peakMemory(c)
+	peak, err := t.peakMemory(c)
 	if err != nil {
 		return err
 	}
-	p.plain("peak memory of server, Worker and commands, "+how, fmt.Sprintf("%.1f MB", float64(peak)/1e6), "45 MB")
+	p.plain("peak memory of server, Worker and commands, "+peak.how, fmt.Sprintf("%.1f MB", float64(peak.all)/1e6), "45 MB")
+	p.plain("of it resident in the Worker", fmt.Sprintf("%.1f MiB", float64(peak.worker)/(1<<20)), "12 MiB")
 	return prompts(p, recorded)
+}
+
+// memory is the most that was held at one moment, in bytes.
+type memory struct {
+	all    int64  // by the server and everything beneath it
+	how    string // all was counted
+	worker int64  // resident in the Worker alone
 }
 
 // prompts shows what the first request of a task carries.

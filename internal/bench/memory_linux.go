@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// peakMemory runs one job and samples what its process tree holds, in bytes,
-// sharing pages fairly where the kernel tells how.
-func (*stage) peakMemory(c *client) (peak int64, how string, err error) {
+// peakMemory runs one job and samples what its process tree holds, sharing pages
+// fairly where the kernel tells how.
+func (*stage) peakMemory(c *client) (peak memory, err error) {
 	done := make(chan struct{})
 	result := make(chan error, 1)
 	go func() {
@@ -19,22 +19,27 @@ func (*stage) peakMemory(c *client) (peak int64, how string, err error) {
 		close(done)
 		result <- err
 	}()
-	how = "shared pages divided"
+	peak.how = "shared pages divided"
 	for {
 		var sum int64
 		for _, pid := range family(c.cmd.Process.Pid) {
+			if line, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil && string(line) == "sunaba-worker\x00" {
+				if n, ok := field("/proc/"+pid+"/status", "VmRSS:"); ok {
+					peak.worker = max(peak.worker, n)
+				}
+			}
 			n, ok := field("/proc/"+pid+"/smaps_rollup", "Pss:")
 			if !ok {
 				if n, ok = field("/proc/"+pid+"/status", "VmRSS:"); ok {
-					how = "shared pages counted in each process"
+					peak.how = "shared pages counted in each process"
 				}
 			}
 			sum += n
 		}
-		peak = max(peak, sum)
+		peak.all = max(peak.all, sum)
 		select {
 		case <-done:
-			return peak, how, <-result
+			return peak, <-result
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
