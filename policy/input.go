@@ -21,6 +21,9 @@ type Input struct {
 	Own             Own
 	// Lookup resolves the names of endpoints; nil asks the system.
 	Lookup Lookup
+	// Interfaces are this machine's addresses, to which no name may lead; nil asks
+	// the system. Where it cannot tell, no name may lead anywhere.
+	Interfaces func() ([]netip.Addr, error)
 	// Starting: what was agreed to begins. An endpoint whose name now leads where
 	// no name may lead is closed instead of being a problem.
 	Starting bool

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxLinks is how many links one path may pass through, as in the kernel.
@@ -54,7 +55,13 @@ const separator = string(filepath.Separator)
 // link whose target does not exist is an error, never a missing rest: the rest
 // would then lie somewhere else than it seems to. Met, when not nil, is called
 // with the place of each link.
+//
+// A path that is no UTF-8 is an error too: the policy travels as JSON, which
+// would make another path of it.
 func walk(path string, met func(link string)) (resolved, rest string, err *linkError) {
+	if !utf8.ValidString(path) {
+		return "", "", &linkError{"encoding", path}
+	}
 	volume := filepath.VolumeName(path)
 	resolved = volume + separator
 	rest = strings.TrimLeft(path[len(volume):], separator)
@@ -92,8 +99,11 @@ func walk(path string, met func(link string)) (resolved, rest string, err *linkE
 			continue
 		}
 		target, readErr := os.Readlink(next)
-		if readErr != nil {
+		switch {
+		case readErr != nil:
 			return "", "", &linkError{"unreadable", next}
+		case !utf8.ValidString(target):
+			return "", "", &linkError{"encoding", next}
 		}
 		step := next + "\x00" + tail
 		if links++; links > maxLinks || seen[step] {

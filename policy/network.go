@@ -72,6 +72,17 @@ func (r *resolver) pin(endpoints []Endpoint) {
 		all.Go(func() { a.addresses, a.err = lookup(ctx, e.Host) })
 	}
 	all.Wait()
+	interfaces := r.in.Interfaces
+	if interfaces == nil {
+		interfaces = systemInterfaces
+	}
+	machine, unknown := interfaces()
+	here := func(a netip.Addr) bool {
+		if inner, ok := embedded(a); ok {
+			a = inner
+		}
+		return unknown != nil || slices.Contains(machine, a)
+	}
 	for i := range endpoints {
 		e := &endpoints[i]
 		if a, ok := literalAddress(e.Host); ok {
@@ -85,19 +96,20 @@ func (r *resolver) pin(endpoints []Endpoint) {
 			e.Closed = ClosedUnresolved
 			r.warn(fault.PolicyEndpoint, "endpoint_unresolved", e.Source, "endpoint", e.Name())
 		} else {
-			r.judge(e, a.addresses)
+			r.judge(e, a.addresses, here)
 		}
 	}
 }
 
-// judge takes over those of the addresses of a name that a name may lead to.
-func (r *resolver) judge(e *Endpoint, addresses []netip.Addr) {
+// judge takes over those of the addresses of a name that a name may lead to: none
+// that is special, and none of this machine.
+func (r *resolver) judge(e *Endpoint, addresses []netip.Addr, here func(netip.Addr) bool) {
 	var forbidden, private []string
 	for _, a := range addresses {
 		a = a.Unmap().WithZone("")
 		what := special(a)
 		switch {
-		case what != "":
+		case what != "" || here(a):
 			forbidden = append(forbidden, a.String())
 			continue
 		case slices.Contains(e.Addresses, a) || len(e.Addresses) == maxAddresses:
@@ -223,6 +235,23 @@ func isPrivate(a netip.Addr) bool {
 		a = inner
 	}
 	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
+}
+
+// systemInterfaces returns the addresses of this machine's network devices.
+func systemInterfaces() ([]netip.Addr, error) {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	var out []netip.Addr
+	for _, a := range list {
+		prefix, err := netip.ParsePrefix(a.String())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, prefix.Addr().Unmap().WithZone(""))
+	}
+	return out, nil
 }
 
 func systemLookup(ctx context.Context, host string) ([]netip.Addr, error) {

@@ -100,6 +100,37 @@ func TestNamesArePinned(t *testing.T) {
 	}
 }
 
+// No name leads to an address of this machine, however it is written; the address
+// itself does. Where nobody can tell, no name leads anywhere.
+func TestNamesDoNotLeadHere(t *testing.T) {
+	names := book{
+		"here.example": {"198.51.100.1"}, "here6.example": {"2001:db8::1"}, "both.example": {"198.51.100.1", "198.51.100.7"},
+		"mapped.example": {"::ffff:198.51.100.1"}, "nat64.example": {"64:ff9b::c633:6401"}, "else.example": {"198.51.100.7"},
+	}
+	machine := func() ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("2001:db8::1")}, nil
+	}
+	for host, want := range map[string]string{
+		"here.example": "forbidden problem endpoint_forbidden", "here6.example": "forbidden problem endpoint_forbidden",
+		"mapped.example": "forbidden problem endpoint_forbidden", "nat64.example": "forbidden problem endpoint_forbidden",
+		"both.example": "198.51.100.7 warning endpoint_partly_forbidden", "else.example": "198.51.100.7",
+		"198.51.100.1": "198.51.100.1",
+	} {
+		if got := pinned(t, Input{Network: restricted(host, 443), Lookup: names.lookup, Interfaces: machine}); got != want {
+			t.Errorf("%s: %s, want %s", host, got, want)
+		}
+	}
+	unknown := func() ([]netip.Addr, error) { return nil, errors.New("nobody knows") }
+	in := Input{Network: restricted("else.example", 443), Lookup: names.lookup, Interfaces: unknown}
+	if got := pinned(t, in); got != "forbidden problem endpoint_forbidden" {
+		t.Error(got)
+	}
+	own, err := systemInterfaces()
+	if err != nil || !slices.Contains(own, netip.MustParseAddr("127.0.0.1")) {
+		t.Errorf("%v, %v", own, err)
+	}
+}
+
 // Covers: S1-171
 func TestLocalEndpoints(t *testing.T) {
 	n := Network{Mode: "local", Endpoints: []Endpoint{{Port: 5432}}}

@@ -75,7 +75,7 @@ func (r *resolver) protectPath(path string, p Protected) {
 		p.Path = resolved
 		r.addProtected(p)
 	case err == nil, p.Why == "entry": // reported where it is resolved
-	case p.Why == "host_tool":
+	case p.Why == "host_tool" && err.Reason != "encoding":
 		// A broken link or an odd file in the workspace is protected as spelled.
 		if err.Reason == "dangling" {
 			r.protectDangling(err.At, p)

@@ -172,7 +172,7 @@ func TestResolve(t *testing.T) {
 // Each row is a change of an input that resolves; without the change it does.
 func TestRefused(t *testing.T) {
 	tree := []string{"project/sub/rt/bin/", "project/tool*", "data/deep/", "rt/bin/py*", "tool*", "plain", "state/agent-mcp/in/",
-		"home/work/", "loop -> loop", "lost -> gone", "alias -> project"}
+		"home/work/", "loop -> loop", "lost -> gone", "alias -> project", "\x82\xa0dir/", "odd -> \x82\xa0dir", "project/\x82\xa0dir/"}
 	mount := func(path, access string) func(*Input, string) {
 		return func(in *Input, root string) {
 			if !filepath.IsAbs(path) {
@@ -247,6 +247,16 @@ func TestRefused(t *testing.T) {
 		{"scope through a lost link", func(in *Input, root string) {
 			in.Scope = &ScopeInput{Deny: []RuleInput{{filepath.Join(root, "lost"), "read", true, false, "s"}}, Source: "s"}
 		}, "policy.unresolvable unresolvable_dangling"},
+		{"scope of no UTF-8", func(in *Input, root string) {
+			in.Scope = &ScopeInput{Deny: []RuleInput{{filepath.Join(root, "odd"), "read", true, false, "s"}}, Source: "s"}
+		}, "policy.unresolvable unresolvable_encoding"},
+		{"mount of no UTF-8", mount("odd", "read_only"), "policy.unresolvable unresolvable_encoding"},
+		{"host tool of no UTF-8", func(in *Input, root string) {
+			if err := os.Symlink("\x82\xa0dir", filepath.Join(root, "project/.vscode")); err != nil {
+				panic(err)
+			}
+			in.Workspace.ProtectHostTools = true
+		}, "policy.unresolvable unresolvable_encoding"},
 		{"environment", func(in *Input, _ string) { in.Environment = []Variable{{"LD_PRELOAD", "x", "v"}} }, "policy.environment environment_loader"},
 	}
 	for _, tt := range tests {

@@ -11,6 +11,10 @@ import (
 	"sunaba/scope"
 )
 
+// systemTrees are the operating system's runtime root (C-23): shown read-only,
+// executable as descendants; starting from them directly needs approval.
+var systemTrees = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+
 // layout is what a policy means in mounts and kernel rules: the one
 // translation both the file tools' and the commands' confinement come from
 // (C-69). It is computed from the policy alone, without I/O.
@@ -52,6 +56,12 @@ func (l *layout) home() string { return l.scratch + "/home" }
 // Check reports what of the policy this backend cannot enforce; a policy that
 // fails it is refused before anything runs (SD-19).
 func Check(e *policy.Effective) error {
+	if err := checkCarried(e); err != nil {
+		return err
+	}
+	if err := checkSystem(e); err != nil {
+		return err
+	}
 	if err := checkNested(e); err != nil {
 		return err
 	}
@@ -135,6 +145,25 @@ func checkNested(e *policy.Effective) error {
 			if d := rootCapability(e, outer); d.Has(scope.D) && outer.Path != inner.Path && within(inner.Path, outer.Path) {
 				return fault.New(fault.PolicyNested, "sandbox", "path", inner.Path, "rights", c.String(),
 					"other", outer.Path, "other_rights", d.String(), "source", inner.Source)
+			}
+		}
+	}
+	return nil
+}
+
+// checkSystem refuses rules that leave less than all of a root in a tree of the
+// system's: that tree can be read whole, and kernel rules add up along a path.
+func checkSystem(e *policy.Effective) error {
+	if e.Scope == nil || len(e.Scope.Allow) == 0 {
+		return nil
+	}
+	for _, r := range e.Roots {
+		if r.Kind != policy.RootWorkspace && r.Kind != policy.RootMount {
+			continue
+		}
+		for _, tree := range systemTrees {
+			if within(r.Path, tree) {
+				return fault.New(fault.PlatformUnsupported, "sandbox", "what", "sandbox.scope.allow beneath "+tree, "source", r.Source, "path", r.Path)
 			}
 		}
 	}

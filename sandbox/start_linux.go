@@ -74,6 +74,9 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 	if o.Policy, err = respelled(o.Policy); err != nil {
 		return nil, err
 	}
+	if err := checkCarried(&o.Policy); err != nil { // of what was found as well
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
 	s := &Sandbox{

@@ -19,10 +19,6 @@ const (
 	terminals = 64
 )
 
-// systemTrees are the operating system's runtime root (C-23): shown read-only,
-// executable as descendants; starting from them directly needs approval.
-var systemTrees = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
-
 // systemFiles are the parts of /etc that programs need to start and to speak
 // TLS; nothing of it is secret and nothing else of /etc is shown (C-79).
 var systemFiles = []string{
