@@ -39,60 +39,125 @@ type survey struct {
 }
 
 // look walks workspace and writable mounts and finds what was changed since
-// then and matters outside: files that host tools execute or obey, and links
-// that lead out (C-85). It runs in the Worker, whose view is the policy's.
+// then and matters outside: files that host tools execute or obey, programs that
+// act as their owner, and links that lead out (C-85). It runs in the Worker, whose
+// view is the policy's.
 //
 // The clock of files may be behind by some milliseconds: less than a sandbox
 // takes to be made, before which no command runs. What is protected, or stands
 // for it, no command can have changed.
 func look(ctx context.Context, p *policy.Effective, placeholders []string, since time.Time) survey {
-	var s survey
 	ctx, cancel := context.WithTimeout(ctx, surveyTime)
 	defer cancel()
-	entries := 0
+	l := looker{policy: p, placeholders: placeholders, since: since, ctx: ctx}
 	for _, root := range p.Roots {
 		if (root.Kind != policy.RootWorkspace && root.Kind != policy.RootMount) || !root.Capability.Has(scope.W) {
 			continue
 		}
-		_ = filepath.WalkDir(root.Path, func(path string, d fs.DirEntry, err error) error {
-			if entries++; ctx.Err() != nil || entries > surveyEntries || len(s.Left) >= surveyKept {
-				s.Cut = true
-				return fs.SkipAll
-			}
-			if err != nil || path == root.Path { // what cannot be seen was not made here
-				return nil
-			}
-			if slices.Contains(placeholders, path) || slices.ContainsFunc(p.Protected, func(x policy.Protected) bool { return x.Path == path }) {
-				if d.IsDir() {
-					return fs.SkipDir
-				}
-				return nil
-			}
-			info, err := d.Info()
-			if err != nil || changedAt(info).Before(since) {
-				return nil
-			}
-			if left, ok := leftover(p, root.Path, path, info); ok {
-				s.Left = append(s.Left, left)
-			}
-			return nil
-		})
+		l.root, l.moved, l.hooks = root.Path, "", ""
+		_ = filepath.WalkDir(root.Path, l.visit)
 	}
-	return s
+	return l.found
 }
 
-func leftover(p *policy.Effective, root, path string, info fs.FileInfo) (agent.Leftover, bool) {
+// looker is one look.
+type looker struct {
+	ctx          context.Context
+	policy       *policy.Effective
+	placeholders []string
+	since        time.Time
+	root         string
+	entries      int
+	found        survey
+	// Beneath moved everything counts as changed: the directory was put there.
+	// Beneath hooks hooks do.
+	moved, hooks string
+}
+
+func (l *looker) visit(path string, d fs.DirEntry, err error) error {
+	if l.entries++; l.ctx.Err() != nil || l.entries > surveyEntries || len(l.found.Left) >= surveyKept {
+		l.found.Cut = true
+		return fs.SkipAll
+	}
+	if d == nil || path == l.root {
+		return nil
+	}
+	if l.covered(path) {
+		if d.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	}
+	info, ierr := d.Info()
+	if ierr != nil {
+		return nil // gone meanwhile
+	}
+	fresh := !changedAt(info).Before(l.since)
+	if err != nil { // a directory that cannot be read: could it be before?
+		l.found.Cut = l.found.Cut || fresh
+		return nil
+	}
+	rel, rerr := filepath.Rel(l.root, path)
+	if rerr != nil {
+		return nil
+	}
+	rel = filepath.ToSlash(rel)
+	if d.IsDir() {
+		l.enter(rel, path, info, fresh)
+		return nil
+	}
+	within := func(dir string) bool { return dir != "" && strings.HasPrefix(path, dir+string(filepath.Separator)) }
+	isHook := filepath.Base(filepath.Dir(path)) == "hooks"
+	if !fresh && !within(l.moved) && !(isHook && within(l.hooks)) {
+		return nil
+	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		target, err := os.Readlink(path)
-		if err == nil && leadsOut(p, path, target) {
-			return agent.Leftover{Path: path, Target: target}, true
+		if target, err := os.Readlink(path); err == nil && leadsOut(l.policy, path, target) {
+			l.found.Left = append(l.found.Left, agent.Leftover{Path: path, Target: target})
+			return nil
 		}
 	}
-	rel, err := filepath.Rel(root, path)
-	if err != nil || info.IsDir() || !policy.IsHostTool(filepath.ToSlash(rel), info.Mode()) {
-		return agent.Leftover{}, false
+	actsAsOwner := info.Mode().IsRegular() && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0
+	if actsAsOwner || policy.IsHostTool(rel, info.Mode(), l.isGit) {
+		l.found.Left = append(l.found.Left, agent.Leftover{Path: path})
 	}
-	return agent.Leftover{Path: path}, true
+	return nil
+}
+
+// enter notes whether a directory was put in its place since: its own change is
+// then younger than that of its entries. One whose entries changed as well cannot
+// be told from one in which something was merely made; of git's the hooks are
+// named all the same.
+func (l *looker) enter(rel, path string, info fs.FileInfo, fresh bool) {
+	if !fresh || !policy.IsToolFolder(rel, l.isGit) {
+		return
+	}
+	inside := func(dir string) bool { return dir != "" && strings.HasPrefix(path, dir+string(filepath.Separator)) }
+	if changedAt(info).After(info.ModTime()) && !inside(l.moved) {
+		l.moved = path
+	}
+	if !inside(l.hooks) {
+		l.hooks = path
+	}
+}
+
+// covered reports whether no command can have changed path: it is protected,
+// denied, or stands for such a name.
+func (l *looker) covered(path string) bool {
+	denied := l.policy.Scope != nil && slices.ContainsFunc(l.policy.Scope.Deny, func(r scope.Rule) bool { return r.Target == path && r.Recursive })
+	return denied || slices.Contains(l.placeholders, path) ||
+		slices.ContainsFunc(l.policy.Protected, func(x policy.Protected) bool { return x.Path == path })
+}
+
+// isGit reports whether dir, beneath the root, has the parts by which git knows
+// a directory of its own.
+func (l *looker) isGit(dir string) bool {
+	for _, part := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Lstat(filepath.Join(l.root, filepath.FromSlash(dir), part)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // leadsOut reports whether a link at path with that target names something
