@@ -107,11 +107,7 @@ func (r *resolver) runtime(in EntryInput) (string, bool) {
 		r.problem(fault.PolicyRuntimeWritable, "runtime_writable", in.Source, "path", path, "root", root.Path)
 		return "", false
 	}
-	if alias := r.writableElsewhere(path); alias != "" { // C-82
-		r.problem(fault.PolicyRuntimeWritable, "runtime_writable", in.Source, "path", path, "root", alias)
-		return "", false
-	}
-	if !slices.ContainsFunc(r.e.Roots, func(x Root) bool { return x.Kind == RootRuntime && x.Path == path }) {
+	if !r.isRuntime(path) {
 		r.e.Roots = append(r.e.Roots, Root{path, in.RuntimeRoot, RootRuntime, scope.R | scope.X, in.Source})
 	}
 	return path, true

@@ -5,10 +5,18 @@ import (
 	"syscall"
 )
 
-// links returns how many names a file has.
-func links(info os.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Nlink)
+// namesAreCounted: the system says how many names a file has.
+const namesAreCounted = true
+
+// inode tells one file of this machine from all others.
+type inode struct{ device, number uint64 }
+
+// severalNames returns which file info is of, and whether it has more than one
+// name.
+func severalNames(info os.FileInfo) (inode, bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return inode{}, false
 	}
-	return 1
+	return inode{uint64(st.Dev), st.Ino}, st.Nlink > 1
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -72,9 +73,9 @@ func (t mountTable) shown(p string) []mountPoint {
 }
 
 // alias returns a path at or beneath where that shows something of dir by
-// another mount, and as what it is known in dir; "" when there is none. same
-// tells whether two paths are one file: a mount can be hidden by a later one.
-func (t mountTable) alias(dir, where string, same func(a, b string) bool) (at, known string) {
+// another mount, and as what it is known in dir; "" when there is none that is
+// wanted. A mount can be hidden by a later one, so that the two are not the same.
+func (t mountTable) alias(dir, where string, wanted func(known, at string) bool) (at, known string) {
 	for _, a := range t.shown(dir) {
 		for _, b := range t.shown(where) {
 			known, at := a.at, b.at
@@ -88,10 +89,40 @@ func (t mountTable) alias(dir, where string, same func(a, b string) bool) (at, k
 			default:
 				continue
 			}
-			if known != at && same(known, at) {
+			if known != at && wanted(known, at) {
 				return at, known
 			}
 		}
 	}
 	return "", ""
+}
+
+// together reports whether a file at or beneath a may have a name at or beneath
+// b: no file has names on two file systems. It is yes where the table tells too
+// little.
+func (t mountTable) together(a, b string) bool {
+	as, bs := t.devices(a), t.devices(b)
+	return as == nil || bs == nil || slices.ContainsFunc(as, func(d string) bool { return slices.Contains(bs, d) })
+}
+
+// devices returns those on which a file at or beneath p may lie, nil when that
+// is not known.
+func (t mountTable) devices(p string) (list []string) {
+	var deeper []string
+	length := 0
+	for _, m := range t {
+		switch {
+		case beneath(p, m.at): // a later one of those may cover a deeper one
+			if len(m.at) >= length {
+				list, length = nil, len(m.at)
+			}
+			list = append(list, m.device)
+		case beneath(m.at, p):
+			deeper = append(deeper, m.device)
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return append(list, deeper...)
 }

@@ -97,21 +97,6 @@ func (r *resolver) writable(path string) (root Root, yes bool) {
 	return Root{}, false
 }
 
-// writableElsewhere returns a path in a writable area at which a mount shows
-// something of dir, "" when there is none.
-func (r *resolver) writableElsewhere(dir string) string {
-	table := mounts()
-	for _, root := range r.e.Roots {
-		if !root.Capability.Has(scope.W) {
-			continue
-		}
-		if at, _ := table.alias(dir, root.Path, sameFile); at != "" && !r.deniesWrite(at) {
-			return at
-		}
-	}
-	return ""
-}
-
 // deniesWrite reports whether one recursive deny rule takes write from path
 // and everything beneath it.
 func (r *resolver) deniesWrite(path string) bool {

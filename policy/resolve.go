@@ -21,7 +21,16 @@ type Resolution struct {
 // reads the file system and changes nothing. The error is a *Problems that
 // lists all that is wrong. (S1-082, S1-158, S1-159, FS-01, FS-02)
 func Resolve(in Input) (*Resolution, error) {
-	r := &resolver{in: in}
+	r := &resolver{in: in, names: maxSearched}
+	r.all()
+	if len(r.problems) > 0 {
+		return nil, &Problems{List: r.problems}
+	}
+	return &Resolution{Effective: r.e, Warnings: r.warnings}, nil
+}
+
+func (r *resolver) all() {
+	in := r.in
 	r.e = Effective{
 		Profile:         in.Profile,
 		Network:         in.Network,
@@ -39,13 +48,8 @@ func Resolve(in Input) (*Resolution, error) {
 	r.nesting()
 	r.protect()
 	r.otherNames()
-	r.otherMounts()
 	r.environment()
 	r.network()
-	if len(r.problems) > 0 {
-		return nil, &Problems{List: r.problems}
-	}
-	return &Resolution{Effective: r.e, Warnings: r.warnings}, nil
 }
 
 // resolver holds one run of Resolve.
@@ -54,6 +58,7 @@ type resolver struct {
 	e        Effective
 	problems []Problem
 	warnings []Problem
+	names    int // how many are looked at for hard links, on either side
 }
 
 func (r *resolver) problem(code fault.Code, reason, source string, pairs ...string) {

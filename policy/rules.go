@@ -189,7 +189,46 @@ func (r *Rules) granted(name string) (files, programs scope.Capability) {
 	return files, programs
 }
 
-func (g granted) forFiles() bool { return g.Kind == RootWorkspace || g.Kind == RootMount }
+func (g granted) forFiles() bool { return forFiles(g.Kind) }
+
+func forFiles(k RootKind) bool { return k == RootWorkspace || k == RootMount }
+
+// anything is a name that no rule holds.
+const anything = "\x01"
+
+// leaves reports whether all of c holds somewhere: on name or, when dir is true,
+// on what may lie beneath it. Rights differ at what a rule names, in it, and
+// deeper.
+func (r *Rules) leaves(name string, dir bool, c scope.Capability) bool {
+	if !dir {
+		return r.CapabilityAt(name).Has(c)
+	}
+	at := func(p string) bool {
+		for range 3 {
+			if r.CapabilityAt(p).Has(c) {
+				return true
+			}
+			p = filepath.Join(p, anything)
+		}
+		return false
+	}
+	if at(name) {
+		return true
+	}
+	named := func(p string) bool { return p != name && contains(name, p) && at(p) }
+	for _, g := range r.roots {
+		if named(g.Path) {
+			return true
+		}
+	}
+	for _, p := range r.protected {
+		if named(p.Path) {
+			return true
+		}
+	}
+	return r.narrowing != nil && slices.ContainsFunc(slices.Concat(r.narrowing.Allow, r.narrowing.Deny),
+		func(x scope.Rule) bool { return named(x.Target) })
+}
 
 // DeniedBeneath returns a path strictly beneath dir that sandbox.scope denies,
 // that is protected, or that is a root: while there is one, dir must neither
