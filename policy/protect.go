@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"sunaba/fault"
 	"sunaba/scope"
 )
 
@@ -54,6 +55,20 @@ func (r *resolver) protect() {
 	for _, tool := range hostTools {
 		path := filepath.Join(root, filepath.FromSlash(tool.name))
 		r.protectPath(path, Protected{Why: "host_tool", Source: source, Dir: tool.dir, Content: tool.content})
+	}
+	home, global := globalGitConfigs()
+	for _, place := range gitPlaces(root, home, global) {
+		resolved, err := resolveExisting(place.path)
+		switch {
+		case err != nil:
+			resolved = place.path // protected as spelled, and where it leads
+		case beneath(root, resolved):
+			r.problem(fault.PolicyRoot, "hooks_everywhere", source, "path", place.path)
+			continue
+		}
+		if r.writableHere(resolved) || r.writableHere(place.path) {
+			r.protectPath(place.path, Protected{Why: "host_tool", Source: source, Dir: place.dir, Content: place.content})
+		}
 	}
 }
 
