@@ -21,9 +21,9 @@ type Input struct {
 	Own             Own
 	// Lookup resolves the names of endpoints; nil asks the system.
 	Lookup Lookup
-	// Interfaces are this machine's addresses, to which no name may lead; nil asks
-	// the system. Where it cannot tell, no name may lead anywhere.
-	Interfaces func() ([]netip.Addr, error)
+	// Machine returns this machine's addresses, to which no name may lead; nil is
+	// the function Machine. Where it fails, no name may lead anywhere.
+	Machine func() ([]netip.Prefix, error)
 	// Starting: what was agreed to begins. An endpoint whose name now leads where
 	// no name may lead is closed instead of being a problem.
 	Starting bool

@@ -72,17 +72,12 @@ func (r *resolver) pin(endpoints []Endpoint) {
 		all.Go(func() { a.addresses, a.err = lookup(ctx, e.Host) })
 	}
 	all.Wait()
-	interfaces := r.in.Interfaces
-	if interfaces == nil {
-		interfaces = systemInterfaces
+	machine := r.in.Machine
+	if machine == nil {
+		machine = Machine
 	}
-	machine, unknown := interfaces()
-	here := func(a netip.Addr) bool {
-		if inner, ok := embedded(a); ok {
-			a = inner
-		}
-		return unknown != nil || slices.Contains(machine, a)
-	}
+	own, unknown := machine()
+	here := func(a netip.Addr) bool { return unknown != nil || LeadsTo(own, a) }
 	for i := range endpoints {
 		e := &endpoints[i]
 		if a, ok := literalAddress(e.Host); ok {
@@ -235,23 +230,6 @@ func isPrivate(a netip.Addr) bool {
 		a = inner
 	}
 	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
-}
-
-// systemInterfaces returns the addresses of this machine's network devices.
-func systemInterfaces() ([]netip.Addr, error) {
-	list, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, err
-	}
-	var out []netip.Addr
-	for _, a := range list {
-		prefix, err := netip.ParsePrefix(a.String())
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, prefix.Addr().Unmap().WithZone(""))
-	}
-	return out, nil
 }
 
 func systemLookup(ctx context.Context, host string) ([]netip.Addr, error) {

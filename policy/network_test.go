@@ -107,8 +107,8 @@ func TestNamesDoNotLeadHere(t *testing.T) {
 		"here.example": {"198.51.100.1"}, "here6.example": {"2001:db8::1"}, "both.example": {"198.51.100.1", "198.51.100.7"},
 		"mapped.example": {"::ffff:198.51.100.1"}, "nat64.example": {"64:ff9b::c633:6401"}, "else.example": {"198.51.100.7"},
 	}
-	machine := func() ([]netip.Addr, error) {
-		return []netip.Addr{netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("2001:db8::1")}, nil
+	machine := func() ([]netip.Prefix, error) {
+		return []netip.Prefix{netip.MustParsePrefix("198.51.100.0/30"), netip.MustParsePrefix("2001:db8::1/128")}, nil
 	}
 	for host, want := range map[string]string{
 		"here.example": "forbidden problem endpoint_forbidden", "here6.example": "forbidden problem endpoint_forbidden",
@@ -116,17 +116,17 @@ func TestNamesDoNotLeadHere(t *testing.T) {
 		"both.example": "198.51.100.7 warning endpoint_partly_forbidden", "else.example": "198.51.100.7",
 		"198.51.100.1": "198.51.100.1",
 	} {
-		if got := pinned(t, Input{Network: restricted(host, 443), Lookup: names.lookup, Interfaces: machine}); got != want {
+		if got := pinned(t, Input{Network: restricted(host, 443), Lookup: names.lookup, Machine: machine}); got != want {
 			t.Errorf("%s: %s, want %s", host, got, want)
 		}
 	}
-	unknown := func() ([]netip.Addr, error) { return nil, errors.New("nobody knows") }
-	in := Input{Network: restricted("else.example", 443), Lookup: names.lookup, Interfaces: unknown}
+	unknown := func() ([]netip.Prefix, error) { return nil, errors.New("nobody knows") }
+	in := Input{Network: restricted("else.example", 443), Lookup: names.lookup, Machine: unknown}
 	if got := pinned(t, in); got != "forbidden problem endpoint_forbidden" {
 		t.Error(got)
 	}
-	own, err := systemInterfaces()
-	if err != nil || !slices.Contains(own, netip.MustParseAddr("127.0.0.1")) {
+	own, err := Machine()
+	if err != nil || !LeadsTo(own, netip.MustParseAddr("127.0.0.1")) || LeadsTo(own, netip.MustParseAddr("198.51.100.7")) {
 		t.Errorf("%v, %v", own, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sunaba/policy"
 	"sunaba/sandbox/internal/relay"
 )
 
@@ -66,6 +67,24 @@ func (d door) target() relay.Target {
 		t.Addresses = append(t.Addresses, netip.AddrPortFrom(a, d.at.Port()))
 	}
 	return t
+}
+
+// refuses reports whether a must not be dialled, whatever the policy says: it is
+// ours, or it has become one of this machine's, to which host, a name, may not
+// lead. Where that cannot be told, it may not be either.
+func (o *Options) refuses(host string, a netip.AddrPort) bool {
+	if o.Refuse != nil && o.Refuse(a) {
+		return true
+	}
+	if _, err := netip.ParseAddr(host); err == nil || host == "" {
+		return false
+	}
+	machine := o.Machine
+	if machine == nil {
+		machine = policy.Machine
+	}
+	own, err := machine()
+	return err != nil || policy.LeadsTo(own, a.Addr())
 }
 
 func closeAll(listeners []*net.TCPListener) {

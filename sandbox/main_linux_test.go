@@ -116,9 +116,12 @@ type fixture struct {
 	root string
 	p    policy.Effective
 	s    *Sandbox
-	// notify and refuse become the sandbox's.
+	// notify, refuse and machine become the sandbox's.
 	notify func(Notice)
 	refuse func(netip.AddrPort) bool
+	// machine: none of its addresses, where it is nil, so that names lead to servers
+	// of the tests.
+	machine func() ([]netip.Prefix, error)
 }
 
 // newFixture makes the workspace; change may edit the policy before Start.
@@ -157,8 +160,12 @@ func policyOnly(t testing.TB) *fixture {
 
 func (f *fixture) start() {
 	f.t.Helper()
+	machine := f.machine
+	if machine == nil {
+		machine = func() ([]netip.Prefix, error) { return nil, nil }
+	}
 	s, err := Start(context.Background(), Options{
-		Policy: f.p, Placeholders: &plainPlaceholders{}, Notify: f.notify, Refuse: f.refuse,
+		Policy: f.p, Placeholders: &plainPlaceholders{}, Notify: f.notify, Refuse: f.refuse, Machine: machine,
 	})
 	if err != nil {
 		f.t.Fatalf("Start: %v", err)

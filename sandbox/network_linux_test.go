@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -428,6 +430,55 @@ func TestOwnDoors(t *testing.T) {
 	}
 	if got := h.take(); len(got) == 0 || got[0] != "refused tcp "+at.String() {
 		t.Errorf("heard %q", got)
+	}
+}
+
+// TestNamesDoNotComeHere: an address that has become one of this machine's is not
+// dialled for a name, nor is any where that cannot be told; the address itself,
+// and a name while the machine does not have its address, lead there.
+func TestNamesDoNotComeHere(t *testing.T) {
+	at := server(t, "here", "127.0.0.1:0")
+	name := fmt.Sprintf("moved.example:%d", at.Port())
+	var has atomic.Bool
+	for _, row := range []struct {
+		what    string
+		machine func() ([]netip.Prefix, error)
+		closed  bool
+	}{
+		{"what the system says", policy.Machine, true},
+		{"nobody knows", func() ([]netip.Prefix, error) { return nil, errors.New("nobody knows") }, true},
+		{"it changes", func() (own []netip.Prefix, err error) {
+			if has.Load() {
+				own = []netip.Prefix{netip.PrefixFrom(at.Addr(), 32)}
+			}
+			return own, nil
+		}, false},
+	} {
+		t.Run(row.what, func(t *testing.T) {
+			has.Store(false)
+			var h heard
+			f := newFixture(t, func(f *fixture) {
+				f.notify, f.machine = h.notify, row.machine
+				f.p.Network = policy.Network{Mode: "restricted", Endpoints: []policy.Endpoint{
+					endpoint(t, fmt.Sprintf("moved.example %d 127.0.0.1", at.Port())), endpoint(t, fmt.Sprintf("127.0.0.1 %d 127.0.0.1", at.Port())),
+				}}
+			})
+			if r := f.exchange(name); (r.ExitCode != 0) != row.closed {
+				t.Errorf("the name: %+v", r)
+			}
+			if got := h.take(); row.closed && (len(got) == 0 || !strings.HasPrefix(got[0], "refused tcp")) {
+				t.Errorf("heard %q", got)
+			}
+			has.Store(true)
+			if !row.closed {
+				if r := f.exchange(name); r.ExitCode == 0 {
+					t.Errorf("the name, since the machine has the address: %+v", r)
+				}
+			}
+			if r := f.exchange(at.String()); r.ExitCode != 0 { // the twin
+				t.Errorf("the address: %+v", r)
+			}
+		})
 	}
 }
 

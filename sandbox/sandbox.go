@@ -116,6 +116,11 @@ type Options struct {
 	// own listeners are no endpoints (C-89). It is called from several
 	// goroutines. nil: nothing is refused.
 	Refuse func(netip.AddrPort) bool
+	// Machine returns this machine's addresses, at which the broker does not dial
+	// an endpoint that is known by its name. It is asked before each such dial,
+	// from several goroutines; where it fails, nothing is dialled. nil is
+	// policy.Machine.
+	Machine func() ([]netip.Prefix, error)
 }
 
 // Notice is one connection that was made, or one attempt that was refused.

@@ -118,7 +118,7 @@ func Start(ctx context.Context, o Options) (_ *Sandbox, err error) {
 		return nil, err
 	}
 	if s.doors != nil {
-		s.relay = relay.New(relay.Options{Tell: s.notices.relayed, Refuse: o.Refuse})
+		s.relay = relay.New(relay.Options{Tell: s.notices.relayed, Refuse: o.refuses})
 	}
 	if err := s.conn.Send(wire.Message{Kind: wire.Hello, Version: wire.Version, Body: body}); err != nil {
 		return nil, err

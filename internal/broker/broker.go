@@ -42,6 +42,9 @@ type Config struct {
 	// Refuse reports that an address is a listener of ours, which no sandbox may
 	// reach (C-89). It is called from several goroutines. nil: there are none.
 	Refuse func(netip.AddrPort) bool
+	// Machine are this machine's addresses, to which no name may lead; nil asks the
+	// system.
+	Machine func() ([]netip.Prefix, error)
 }
 
 // Broker opens a Box for every Task.
@@ -250,7 +253,7 @@ func (x *Box) startOnce(ctx context.Context) error {
 		Policy: cfg.Policy, Config: x.broker.settings,
 		Placeholders: &placeholders{run: cfg.Run},
 		Cgroups:      &journal.Cgroups{Run: cfg.Run},
-		Notify:       x.notice, Refuse: cfg.Refuse,
+		Notify:       x.notice, Refuse: cfg.Refuse, Machine: cfg.Machine,
 	})
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func (r *Relay) dial(t Target) (*net.TCPConn, Event) {
 	defer cancel()
 	for i, a := range t.Addresses {
 		e.Address = a
-		if r.options.Refuse != nil && r.options.Refuse(a) {
+		if r.options.Refuse != nil && r.options.Refuse(t.Host, a) {
 			e.Failed = Own
 			continue
 		}

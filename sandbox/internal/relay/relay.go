@@ -52,8 +52,8 @@ type Event struct {
 type Options struct {
 	// Tell hears of every attempt. It must not block. nil: nobody does.
 	Tell func(Event)
-	// Refuse is asked before each dial. nil: nothing is refused.
-	Refuse func(netip.AddrPort) bool
+	// Refuse is asked before each dial, with Target.Host. nil: nothing is refused.
+	Refuse func(host string, a netip.AddrPort) bool
 }
 
 // Relay serves the listeners of one Task. Its methods may be called from

@@ -227,8 +227,8 @@ func TestOrder(t *testing.T) {
 		"second":         {Options{}, []netip.AddrPort{bad, good}, Event{Address: good}},
 		"none answers":   {Options{}, []netip.AddrPort{bad}, Event{Address: bad, Failed: Refused}},
 		"nothing to try": {Options{}, nil, Event{Failed: Unreachable}},
-		"own door":       {Options{Refuse: func(a netip.AddrPort) bool { return a == good }}, []netip.AddrPort{good}, Event{Address: good, Failed: Own}},
-		"own door first": {Options{Refuse: func(a netip.AddrPort) bool { return a == bad }}, []netip.AddrPort{bad, good}, Event{Address: good}},
+		"own door":       {Options{Refuse: func(host string, a netip.AddrPort) bool { return host == "h" && a == good }}, []netip.AddrPort{good}, Event{Address: good, Failed: Own}},
+		"own door first": {Options{Refuse: func(_ string, a netip.AddrPort) bool { return a == bad }}, []netip.AddrPort{bad, good}, Event{Address: good}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, c.o, c.addresses...)
