@@ -48,16 +48,18 @@ func run(m *testing.M) int {
 
 // house is one person's machine as far as the product sees it.
 type house struct {
-	t      *testing.T
-	dir    string // holds agent.yaml
-	ws     string // the workspace
-	state  string // XDG_STATE_HOME
-	model  *model
-	extra  string // appended to agent.yaml
-	config string
-	within []string // the command that starts the program, in front of it; nil: none
+	t       *testing.T
+	dir     string // holds agent.yaml
+	ws      string // the workspace
+	state   string // XDG_STATE_HOME
+	model   *model
+	extra   string // appended to agent.yaml
+	config  string
+	program string   // what is started: agent-mcp, or a name of its own for it
+	within  []string // the command that starts the program, in front of it; nil: none
 
-	servers []int // process ids of all that were started
+	servers []int    // process ids of all that were started
+	placed  []string // directories in which placeholders come and go
 }
 
 func newHouse(t *testing.T, extra string) *house {
@@ -66,7 +68,8 @@ func newHouse(t *testing.T, extra string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, dir: dir, ws: filepath.Join(dir, "project"), state: filepath.Join(dir, "state"), model: newModel(t), extra: extra}
+	h := &house{t: t, dir: dir, ws: filepath.Join(dir, "project"), state: filepath.Join(dir, "state"), model: newModel(t), extra: extra, program: program}
+	h.placed = []string{h.ws}
 	h.config = filepath.Join(dir, "agent.yaml")
 	h.mkdir(h.ws)
 	h.configure("sandbox:\n  workspace: { root: ./project }\n  execution: { entries: [ { alias: sh, path: /bin/sh } ] }\n")
@@ -121,7 +124,7 @@ func (h *house) environ() []string {
 
 // command is the program with args on this house's machine.
 func (h *house) command(args ...string) *exec.Cmd {
-	line := append(append(slices.Clone(h.within), program), args...)
+	line := append(append(slices.Clone(h.within), h.program), args...)
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env, cmd.Dir = h.environ(), h.dir
 	return cmd
@@ -154,6 +157,7 @@ func (h *house) apply() {
 type client struct {
 	t      *testing.T
 	cmd    *exec.Cmd
+	ended  func() int // waits for the server and returns its exit code
 	in     io.WriteCloser
 	lines  chan string
 	stderr *lockedBuffer
@@ -180,8 +184,20 @@ func (l *lockedBuffer) String() string {
 // serve starts the server and initializes.
 func (h *house) serve() *client {
 	h.t.Helper()
+	c := h.begin((*exec.Cmd).Start)
+	c.living(c.initialize())
+	return c
+}
+
+// begin starts the server with start.
+func (h *house) begin(start func(*exec.Cmd) error) *client {
+	h.t.Helper()
 	cmd := h.command(h.config)
 	c := &client{t: h.t, cmd: cmd, lines: make(chan string, 100), stderr: &lockedBuffer{}}
+	c.ended = func() int {
+		_ = cmd.Wait()
+		return cmd.ProcessState.ExitCode()
+	}
 	cmd.Stderr = c.stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -191,7 +207,7 @@ func (h *house) serve() *client {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := start(cmd); err != nil {
 		h.t.Fatal(err)
 	}
 	h.servers = append(h.servers, cmd.Process.Pid)
@@ -210,9 +226,22 @@ func (h *house) serve() *client {
 		}
 	}()
 	h.t.Cleanup(func() { c.stop() })
-	c.call("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"outsider","version":"1"}}`)
-	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return c
+}
+
+// living ends the test where the server has ended.
+func (c *client) living(ok bool) {
+	c.t.Helper()
+	if !ok {
+		c.t.Fatalf("the server ended\n%s", c.stderr)
+	}
+}
+
+// initialize reports whether the server lived to answer.
+func (c *client) initialize() bool {
+	c.t.Helper()
+	_, ok := c.ask("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"outsider","version":"1"}}`)
+	return ok && c.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
 // stop closes the server's input and returns its exit code.
@@ -225,48 +254,72 @@ func (c *client) stop() int {
 	defer timer.Stop()
 	for range c.lines {
 	}
-	_ = c.cmd.Wait()
-	return c.cmd.ProcessState.ExitCode()
+	return c.ended()
 }
 
 func (c *client) send(line string) {
 	c.t.Helper()
-	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
-		c.t.Fatalf("send: %v\n%s", err, c.stderr)
-	}
+	c.living(c.write(line))
+}
+
+// write reports whether there was a server to write to.
+func (c *client) write(line string) bool {
+	_, err := io.WriteString(c.in, line+"\n")
+	return err == nil
 }
 
 // receive returns the next line, which must be a JSON-RPC message.
 func (c *client) receive() map[string]any {
 	c.t.Helper()
+	m, ok := c.message()
+	c.living(ok)
+	return m
+}
+
+// message is receive, or false at the end of the server.
+func (c *client) message() (map[string]any, bool) {
+	c.t.Helper()
 	select {
 	case line, ok := <-c.lines:
 		if !ok {
-			c.t.Fatalf("the server ended\n%s", c.stderr)
+			return nil, false
 		}
 		var m map[string]any
 		if err := json.Unmarshal([]byte(line), &m); err != nil || m["jsonrpc"] != "2.0" {
 			c.t.Fatalf("stdout carries something else than MCP: %q", line)
 		}
-		return m
+		return m, true
 	case <-time.After(60 * time.Second):
 		c.t.Fatalf("no answer\n%s", c.stderr)
-		return nil
+		return nil, false
 	}
 }
 
 // call sends a request and returns its result.
 func (c *client) call(method, params string) map[string]any {
 	c.t.Helper()
+	r, ok := c.ask(method, params)
+	c.living(ok)
+	return r
+}
+
+// ask is call, or false at the end of the server.
+func (c *client) ask(method, params string) (map[string]any, bool) {
+	c.t.Helper()
 	c.next++
-	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.next, method, params))
+	if !c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.next, method, params)) {
+		return nil, false
+	}
 	for {
-		m := c.receive()
+		m, ok := c.message()
+		if !ok {
+			return nil, false
+		}
 		if id, ok := m["id"].(float64); ok && int(id) == c.next {
 			if m["error"] != nil {
-				return map[string]any{"error": m["error"]}
+				return map[string]any{"error": m["error"]}, true
 			}
-			return m["result"].(map[string]any)
+			return m["result"].(map[string]any), true
 		}
 	}
 }
@@ -274,12 +327,22 @@ func (c *client) call(method, params string) map[string]any {
 // tool calls an MCP tool and returns its structured content and text.
 func (c *client) tool(name string, args map[string]any) (map[string]any, string) {
 	c.t.Helper()
+	structured, text, ok := c.askTool(name, args)
+	c.living(ok)
+	return structured, text
+}
+
+// askTool is tool, or false at the end of the server.
+func (c *client) askTool(name string, args map[string]any) (structured map[string]any, text string, ok bool) {
+	c.t.Helper()
 	params, err := json.Marshal(map[string]any{"name": name, "arguments": args})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	r := c.call("tools/call", string(params))
-	text := ""
+	r, ok := c.ask("tools/call", string(params))
+	if !ok {
+		return nil, "", false
+	}
 	if content, ok := r["content"].([]any); ok {
 		for _, item := range content {
 			if s, ok := item.(map[string]any)["text"].(string); ok {
@@ -287,14 +350,14 @@ func (c *client) tool(name string, args map[string]any) (map[string]any, string)
 			}
 		}
 	}
-	structured, _ := r["structuredContent"].(map[string]any)
+	structured, _ = r["structuredContent"].(map[string]any)
 	if structured == nil {
 		structured = map[string]any{}
 	}
 	if r["isError"] == true {
 		structured["isError"] = true
 	}
-	return structured, text
+	return structured, text, true
 }
 
 // job runs one request to its end and returns the last status.
