@@ -382,3 +382,39 @@ func TestHostStaysUsable(t *testing.T) {
 		})
 	}
 }
+
+// TestAShellGrantsNothing: what a command may not do it may not do through an
+// approved shell either, and what it may is the same.
+//
+// Covers: PRC-06b
+func TestAShellGrantsNothing(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.write("file", "x")
+		f.write("secret", "x")
+		f.p.Scope = &policy.Narrowing{Deny: f.rules(scope.Rule{Target: "secret", Permission: scope.Read, Recursive: true})}
+		f.p.Entries = []policy.Entry{{Alias: "sh", Path: "/bin/sh", Shell: true}}
+	})
+	succeeded := 0
+	for _, a := range [][]string{
+		{"read", f.root + "/file"}, {"write", f.root + "/file"}, {"create", f.root}, {"read", "/etc/passwd"}, {"pair", "1", "1"},
+		{"read", f.root + "/secret"}, {"write", "/usr/made"}, {"list", "/root"}, {"read", "/etc/shadow"}, {"write", "/proc/sys/kernel/hostname"},
+		{"call", strconv.Itoa(unix.SYS_SOCKET), "2", "1", "0"}, {"mount-tmpfs", "/tmp"}, {"clone", strconv.Itoa(unix.CLONE_NEWUSER)},
+		{"kill", "1", "9"}, {"attach", "1"}, {"gain"}, {"key"},
+	} {
+		argv := append([]string{self(), attackWord}, a...)
+		direct := f.call("run", order{Argv: argv})
+		if err := os.RemoveAll(f.root + "/made"); err != nil {
+			t.Fatal(err)
+		}
+		shell := f.call("run", order{Argv: append([]string{"/bin/sh", "-c", `"$@"; exit $?`, "sh"}, argv...)})
+		if direct.ExitCode != shell.ExitCode || direct.ExitCode > 1 {
+			t.Errorf("%q: directly %d %s, through a shell %d %s", a, direct.ExitCode, direct.Out, shell.ExitCode, shell.Out)
+		}
+		if direct.ExitCode == 0 {
+			succeeded++
+		}
+	}
+	if succeeded < 4 {
+		t.Errorf("only %d acts succeeded at all", succeeded)
+	}
+}
