@@ -57,7 +57,7 @@ func restricted(host string, port int) Network {
 	return Network{Mode: "restricted", Endpoints: []Endpoint{{Host: host, Port: port, Source: "agent.yaml:9:3"}}}
 }
 
-// Covers: S1-172, S1-174
+// Covers: S1-172, S1-174, C-48, C-90
 func TestNamesArePinned(t *testing.T) {
 	names := book{
 		"public.example":  {"198.51.100.7", "2001:db8::7", "::ffff:198.51.100.7"},
@@ -131,7 +131,7 @@ func TestNamesDoNotLeadHere(t *testing.T) {
 	}
 }
 
-// Covers: S1-171
+// Covers: S1-171, C-47
 func TestLocalEndpoints(t *testing.T) {
 	n := Network{Mode: "local", Endpoints: []Endpoint{{Port: 5432}}}
 	if got := pinned(t, Input{Network: n}); got != "127.0.0.1 ::1" {
@@ -141,6 +141,8 @@ func TestLocalEndpoints(t *testing.T) {
 
 // Our own listeners are no endpoints, by whatever name; the model's server is
 // one only with a warning (C-89).
+//
+// Covers: C-89
 func TestOwnDoors(t *testing.T) {
 	own := Own{
 		Listeners: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:8765"), netip.MustParseAddrPort("[::1]:9")},
@@ -178,6 +180,8 @@ func TestOwnDoors(t *testing.T) {
 
 // What a name leads to may change from start to start; what is listed may not
 // (C-90).
+//
+// Covers: C-90
 func TestPinnedAddressesAreNoDifference(t *testing.T) {
 	at := func(address string, port int) Snapshot {
 		n := restricted("a.example", port)

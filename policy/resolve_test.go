@@ -321,7 +321,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// Covers: SD-21
+// Covers: SD-21, C-57
 func TestEnvironmentNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"LANG": "", "GOFLAGS": "", "PYTHONPATH": "", "KEYBOARD": "", "MONKEYS_EAT": "", "PATH": "", "AUTHOR": "", "A1": "",

@@ -386,7 +386,7 @@ func TestHostStaysUsable(t *testing.T) {
 // TestAShellGrantsNothing: what a command may not do it may not do through an
 // approved shell either, and what it may is the same.
 //
-// Covers: PRC-06b
+// Covers: PRC-06b, S1-179
 func TestAShellGrantsNothing(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
 		f.write("file", "x")

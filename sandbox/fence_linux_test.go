@@ -10,6 +10,8 @@ import (
 
 // TestFence shows that a Worker of root's stands in a control group of its
 // own, and that neither the broker nor the group stays there.
+//
+// Covers: C-78
 func TestFence(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: everybody else is fenced by RLIMIT_NPROC")

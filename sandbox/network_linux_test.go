@@ -146,7 +146,7 @@ func (f *fixture) exchange(address string) report {
 // TestLocal: the listed ports of the host's loopback are there at the same
 // addresses, and nothing else is.
 //
-// Covers: S1-169, S1-171, SEC-INV-07, AT-11
+// Covers: S1-169, S1-171, SEC-INV-07, AT-11, C-47
 func TestLocal(t *testing.T) {
 	four := server(t, "four", "127.0.0.1:0")
 	six := server(t, "six", "[::1]:0")
@@ -196,7 +196,7 @@ func TestLocal(t *testing.T) {
 // broker was given for them, at the exact port; a closed endpoint, another port
 // and another address are refused at once and told with what was attempted.
 //
-// Covers: S1-172, S1-175, S1-174, SEC-INV-07, AT-11
+// Covers: S1-172, S1-175, S1-174, SEC-INV-07, AT-11, S1-249
 func TestRestricted(t *testing.T) {
 	at := server(t, "served", "127.0.0.1:0")
 	six := server(t, "sixth", "[::1]:0")
@@ -252,6 +252,8 @@ func TestRestricted(t *testing.T) {
 
 // TestScan: whoever tries everything is told of in few words, each attempt fails
 // at once, and the sandbox stands.
+//
+// Covers: S1-249
 func TestScan(t *testing.T) {
 	var h heard
 	f := networked(t, "restricted", &h, "a.example 443 127.0.0.1")
@@ -417,6 +419,8 @@ func TestPrivilegedPorts(t *testing.T) {
 
 // TestOwnDoors: what the broker is told not to dial it does not dial, be it in
 // the policy or not.
+//
+// Covers: C-89
 func TestOwnDoors(t *testing.T) {
 	at := server(t, "own", "127.0.0.1:0")
 	var h heard

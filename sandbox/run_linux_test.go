@@ -17,7 +17,7 @@ import (
 // TestPosture compares what a command finds itself to be with one expected
 // value.
 //
-// Covers: AT-12, SEC-INV-03, SEC-INV-08, S1-161, S1-190, S1-025
+// Covers: AT-12, SEC-INV-03, SEC-INV-08, S1-161, S1-190, S1-025, C-20, C-42, C-76, C-78
 func TestPosture(t *testing.T) {
 	f := newFixture(t, nil)
 	f.p.Environment = nil
@@ -95,7 +95,7 @@ func TestExitCodes(t *testing.T) {
 // TestNothingSurvives: when a command has ended, so has everything it started,
 // by whatever route it tried to stay (C-76).
 //
-// Covers: PRC-07, PRC-08, REC-02
+// Covers: PRC-07, PRC-08, REC-02, C-76
 func TestNothingSurvives(t *testing.T) {
 	f := newFixture(t, nil)
 	for _, script := range []string{
@@ -114,7 +114,7 @@ func TestNothingSurvives(t *testing.T) {
 
 // TestStops: time, limits and cancel end the whole tree and are named.
 //
-// Covers: S1-176, S1-177, S1-178, SD-28, REC-02
+// Covers: S1-176, S1-177, S1-178, SD-28, REC-02, C-45
 func TestStops(t *testing.T) {
 	f := newFixture(t, func(f *fixture) { f.p.Resources.MemoryMiB = 64 })
 	t.Run("timeout", func(t *testing.T) {
@@ -133,6 +133,11 @@ func TestStops(t *testing.T) {
 		r := f.sh("b() { b | b & }; b; sleep 1000")
 		if r.Stopped != "processes" {
 			t.Errorf("%+v", r.Outcome)
+		}
+	})
+	t.Run("threads are no processes", func(t *testing.T) {
+		if r := f.call("run", order{Argv: []string{self(), attackWord, "thread-many", "100"}}); r.Stopped != "" || r.ExitCode != 0 {
+			t.Errorf("%+v", r)
 		}
 	})
 	t.Run("memory", func(t *testing.T) {

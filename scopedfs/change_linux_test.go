@@ -233,7 +233,7 @@ func TestRenameAcrossVolumes(t *testing.T) {
 	}
 }
 
-// Covers: FS-04, S1-166, S1-168
+// Covers: FS-04, S1-166, S1-168, C-77
 func TestWriteDoesNotDelete(t *testing.T) {
 	w := build(t, "rw/f = F", "rw/d/")
 	f := w.open(w.mount("rw", scope.R|scope.W))

@@ -203,6 +203,8 @@ func TestRefusalNamesItsRule(t *testing.T) {
 
 // Whether something outside, or something no rule allows, exists must not show
 // in anything a caller sees.
+//
+// Covers: C-80
 func TestExistenceOutsideDoesNotShow(t *testing.T) {
 	w := build(t, "out/real/file = X", "out/real/link -> /", "w/hidden/real/file = X", "w/hidden/real/link -> /",
 		"w/go -> ../out", "w/in -> hidden")
@@ -411,7 +413,7 @@ func TestOpenDir(t *testing.T) {
 // and it lies inside; and what the kernel itself finds without ever leaving
 // the workspace is found.
 //
-// Covers: S3-01
+// Covers: S3-01, C-80, S1-247
 func TestResolveAgreesWithTheKernel(t *testing.T) {
 	w := build(t, "w/f = f", "w/a/f = af", "w/a/b/f = abf", "w/a/b/c/f = abcf", "out/f = of", "out/a/f = oaf")
 	names := []string{"f", "a", "b", "c", "l1", "l2", "l3", "..", ".", "", "w", "out"}

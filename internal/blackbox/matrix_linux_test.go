@@ -206,7 +206,7 @@ func (h *house) forget() {
 // Each time, already when it begins to serve, the host is as it was, in files
 // and in the kernel.
 //
-// Covers: AT-13, REC-03, REC-06, SEC-INV-10, SEC-INV-11, UC-09
+// Covers: AT-13, REC-03, REC-06, SEC-INV-10, SEC-INV-11, UC-09, S1-205
 func TestServerKilledAtEveryStep(t *testing.T) {
 	moments := serverMoments(newTracedHouse(t).steps(server))
 	var left atomic.Int32

@@ -10,7 +10,7 @@ import (
 // work in the workspace at the same time, so that neither takes the other's
 // placeholders away; the second waits for its turn and is protected as well.
 //
-// Covers: S1-073
+// Covers: S1-073, C-75
 func TestTwoServersOneWorkspace(t *testing.T) {
 	h := newHouse(t, "")
 	h.apply()

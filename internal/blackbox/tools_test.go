@@ -9,7 +9,7 @@ import (
 // TestEachTool has the model issue each tool once where it is allowed, and
 // looks at the result it is told and at the file system.
 //
-// Covers: UC-01, UC-02, UC-08, AT-01, AT-04, AT-17, AGT-05, S1-059, S1-060, S1-061
+// Covers: UC-01, UC-02, UC-08, AT-01, AT-04, AT-17, AGT-05, S1-059, S1-060, S1-061, SEC-INV-12, S1-223
 func TestEachTool(t *testing.T) {
 	h := newHouse(t, "")
 	h.write("in.txt", "one\ntwo\nthree\n")

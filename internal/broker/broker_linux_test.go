@@ -253,7 +253,7 @@ func TestUnrecordedIsNotDone(t *testing.T) {
 // TestChangedExecutable: bytes that are not the approved ones are not started,
 // whichever way they came there; the same bytes in another inode are.
 //
-// Covers: PRC-01, PRC-02, SEC-INV-05, AT-09, SD-34, S1-248
+// Covers: PRC-01, PRC-02, SEC-INV-05, AT-09, SD-34, S1-248, C-44
 func TestChangedExecutable(t *testing.T) {
 	original := "#!/bin/sh\necho approved\n"
 	for name, change := range map[string]func(f *fixture){

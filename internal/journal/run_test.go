@@ -403,6 +403,8 @@ func FuzzReplay(f *testing.F) {
 }
 
 // One process may open two runs in the same millisecond.
+//
+// Covers: C-75
 func TestTwoRunsAtOnce(t *testing.T) {
 	state, start := t.TempDir(), time.Now()
 	var runs []*Run

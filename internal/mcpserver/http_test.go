@@ -206,7 +206,7 @@ func TestHTTPRefusesWhatIsMalformed(t *testing.T) {
 	})
 }
 
-// Covers: SD-30
+// Covers: SD-30, C-43
 func TestHTTPHostAndOrigin(t *testing.T) {
 	h := serveHTTP(t, Config{}, "any")
 	tests := []struct {

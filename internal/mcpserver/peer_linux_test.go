@@ -18,6 +18,7 @@ const socketTable = `  sl  local_address rem_address   st tx_queue rx_queue tr t
 garbage
 `
 
+// Covers: C-43
 func TestSocketOwner(t *testing.T) {
 	for _, tt := range []struct {
 		local, remote string
