@@ -3,7 +3,9 @@ package policy
 import (
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"sunaba/fault"
 	"sunaba/scope"
@@ -86,7 +88,15 @@ func lower(a, b int64) int64 {
 }
 
 func (r *resolver) unresolvable(path, source string, err *linkError) {
-	r.problem(fault.PolicyUnresolvable, "unresolvable_"+err.Reason, source, "path", path, "at", err.At)
+	r.problem(fault.PolicyUnresolvable, "unresolvable_"+err.Reason, source, "path", legible(path), "at", legible(err.At))
+}
+
+// legible returns path, quoted where it is no UTF-8.
+func legible(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	return strconv.QuoteToASCII(path)
 }
 
 // directory resolves path to a directory that may be a root.

@@ -275,6 +275,22 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A path that is no UTF-8 is told so that a person can tell it from others.
+func TestOddPathsAreQuoted(t *testing.T) {
+	root := grow(t, "project/", "state/agent-mcp/", "agent.yaml")
+	in := basic(root)
+	in.Own.SkillDirs = []string{filepath.Join(root, "skills\xfe")}
+	_, err := Resolve(in)
+	all, ok := errors.AsType[*Problems](err)
+	if !ok || len(all.List) != 1 || !strings.HasSuffix(all.List[0].Args["path"], `skills\xfe"`) {
+		t.Errorf("%v", err)
+	}
+	in.Own.SkillDirs[0] = filepath.Join(root, "skills\u00fe")
+	if got := verdict(t, in); got != nil { // the twin
+		t.Error(got)
+	}
+}
+
 // What is next to the refused is accepted.
 func TestAccepted(t *testing.T) {
 	root := grow(t, "project/sub/rt/bin/py*", "data/in/", "rt/bin/py*", "tool*", "state/agent-mcp/", "home/work/p/")

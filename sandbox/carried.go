@@ -12,9 +12,9 @@ import (
 // travels to the Worker, would make another path of it, and what was protected
 // would not be.
 func checkCarried(e *policy.Effective) error {
-	paths := []string{e.Workspace.Root}
+	paths := []string{e.Workspace.Root, e.Workspace.Logical}
 	for _, r := range e.Roots {
-		paths = append(paths, r.Path)
+		paths = append(paths, r.Path, r.Logical)
 	}
 	for _, p := range e.Protected {
 		paths = append(paths, p.Path)

@@ -24,6 +24,7 @@ func TestOnlyWhatCanBeCarried(t *testing.T) {
 		"protected": func(f *fixture) {
 			f.p.Protected = []policy.Protected{{Path: filepath.Join(f.root, odd), Why: "host_tool", Dir: true}}
 		},
+		"root as spelled": func(f *fixture) { f.p.Roots[0].Logical = "/" + odd },
 		"root": func(f *fixture) {
 			f.p.Roots = append(f.p.Roots, policy.Root{Path: filepath.Join(f.root, odd), Kind: policy.RootMount, Capability: scope.R})
 		},
@@ -52,8 +53,8 @@ func TestOnlyWhatCanBeCarried(t *testing.T) {
 }
 
 // TestSystemTrees: rules that take something from a workspace within the system's
-// trees, which can be read whole, are refused; elsewhere they hold, and so does a
-// deny there.
+// trees, which can be read whole, or around them, are refused; elsewhere they hold,
+// and so does a deny there. Where everybody may write there is no root.
 func TestSystemTrees(t *testing.T) {
 	for _, row := range []struct {
 		root    string
@@ -62,6 +63,16 @@ func TestSystemTrees(t *testing.T) {
 	}{
 		{"/usr/local/src/x", policy.Narrowing{Allow: []scope.Rule{{Target: "/usr/local/src/x", Permission: scope.Read}}}, true},
 		{"/usr/local/src/x", policy.Narrowing{Deny: []scope.Rule{{Target: "/usr/local/src/x/a", Permission: scope.Read, Recursive: true}}}, false},
+		{"/usr/local/src/x", policy.Narrowing{}, false},
+		{"/etc/x", policy.Narrowing{Allow: []scope.Rule{{Target: "/etc/x", Permission: scope.Read}}}, true},
+		{"/etc/x", policy.Narrowing{}, false},
+		{"/", policy.Narrowing{Allow: []scope.Rule{{Target: "/", Permission: scope.Read}}}, true},
+		{"/", policy.Narrowing{}, false},
+		{"/dev/shm/x", policy.Narrowing{}, true},
+		{"/proc/1", policy.Narrowing{}, true},
+		{"/tmp/.scratch/x", policy.Narrowing{}, true},
+		{"/tmp/.scratched/x", policy.Narrowing{Allow: []scope.Rule{{Target: "/tmp/.scratched/x", Permission: scope.Read}}}, false},
+		{"/tmp", policy.Narrowing{}, false},
 		{"/usrx", policy.Narrowing{Allow: []scope.Rule{{Target: "/usrx", Permission: scope.Read}}}, false},
 	} {
 		e := policy.Effective{

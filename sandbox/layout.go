@@ -151,19 +151,33 @@ func checkNested(e *policy.Effective) error {
 	return nil
 }
 
-// checkSystem refuses rules that leave less than all of a root in a tree of the
-// system's: that tree can be read whole, and kernel rules add up along a path.
+// checkSystem refuses what the trees of the sandbox itself would undo, as kernel
+// rules add up along a path: rules that leave less than all of a root in a tree
+// that can be read whole, or of one that holds such a tree, and a root where
+// everybody may write.
 func checkSystem(e *policy.Effective) error {
-	if e.Scope == nil || len(e.Scope.Allow) == 0 {
-		return nil
-	}
+	scratch := newLayout(e).scratch
 	for _, r := range e.Roots {
 		if r.Kind != policy.RootWorkspace && r.Kind != policy.RootMount {
 			continue
 		}
-		for _, tree := range systemTrees {
+		refuse := func(what, tree string) error {
+			return fault.New(fault.PlatformUnsupported, "sandbox", "what", what+" "+tree, "source", r.Source, "path", r.Path)
+		}
+		for _, tree := range []string{"/proc", "/dev", scratch} {
 			if within(r.Path, tree) {
-				return fault.New(fault.PlatformUnsupported, "sandbox", "what", "sandbox.scope.allow beneath "+tree, "source", r.Source, "path", r.Path)
+				return refuse("a root beneath", tree)
+			}
+		}
+		if e.Scope == nil || len(e.Scope.Allow) == 0 {
+			continue
+		}
+		for _, tree := range append([]string{"/etc"}, systemTrees...) {
+			switch {
+			case within(r.Path, tree):
+				return refuse("sandbox.scope.allow beneath", tree)
+			case within(tree, r.Path):
+				return refuse("sandbox.scope.allow around", tree)
 			}
 		}
 	}
