@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +13,7 @@ import (
 	"sunaba/sandbox/internal/landlock"
 	"sunaba/sandbox/internal/limits"
 	"sunaba/sandbox/internal/seccomp"
+	"sunaba/sandbox/internal/thread"
 	"sunaba/scope"
 )
 
@@ -60,11 +60,10 @@ func (s *Sandbox) spawnPlain(id identity) error {
 func (s *Sandbox) startHeld() error {
 	started := make(chan error)
 	s.held = make(chan struct{})
-	go func() {
-		runtime.LockOSThread() // ends locked: the thread ends
+	thread.Own(func() {
 		started <- s.cmd.Start()
 		<-s.held
-	}()
+	})
 	return <-started
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 	"sunaba/sandbox/internal/landlock"
 	"sunaba/sandbox/internal/limits"
 	"sunaba/sandbox/internal/seccomp"
+	"sunaba/sandbox/internal/thread"
 )
 
 // drainBound is how long the output may go on when nothing is left that could
@@ -62,12 +62,11 @@ func (la *launcher) newThread() {
 	}
 	orders := make(chan func())
 	la.orders = orders
-	go func() {
-		runtime.LockOSThread() // never unlocked: what is done to it cannot be taken back
+	thread.Own(func() {
 		for order := range orders {
 			order()
 		}
-	}()
+	})
 }
 
 // renew replaces the thread by one that stands under rules for what the flat

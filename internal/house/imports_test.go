@@ -18,7 +18,7 @@ fault internal/pattern
 internal/screen internal/gitignore internal/spelling internal/suggest
 scope
 policy
-sandbox/internal/ablation
+sandbox/internal/ablation sandbox/internal/thread
 sandbox/internal/*
 sandbox scopedfs
 workspace

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"sunaba/policy"
 	"sunaba/sandbox/internal/ablation"
+	"sunaba/sandbox/internal/thread"
 )
 
 // Journal notes a control group before it is made and after it is gone.
@@ -174,7 +174,7 @@ func (g *Groups) Files() ([]*os.File, error) {
 // Start starts cmd, the Worker, inside the groups it has to be in from its
 // birth: to move a process costs a wait for every processor, to move a single
 // thread does not.
-func (g *Groups) Start(cmd *exec.Cmd) (err error) {
+func (g *Groups) Start(cmd *exec.Cmd) error {
 	switch {
 	case g == nil:
 		return cmd.Start()
@@ -189,30 +189,15 @@ func (g *Groups) Start(cmd *exec.Cmd) (err error) {
 	case g.fence == "":
 		return cmd.Start()
 	}
-	onDyingThread(func() {
-		if err = write(g.fence, threads, 0); err == nil { // 0: the thread that writes
+	done := make(chan error, 1)
+	thread.Own(func() { // nothing may run on in the group
+		err := write(g.fence, threads, 0) // 0: the thread that writes
+		if err == nil {
 			err = cmd.Start()
 		}
+		done <- err
 	})
-	return err
-}
-
-// onDyingThread runs f on a thread that ends with it, so that nothing runs on
-// in what f has moved the thread into.
-func onDyingThread(f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		if unix.Gettid() != unix.Getpid() {
-			f() // ends locked: the thread ends
-			return
-		}
-		// The process's first thread never ends: hold it, and any other will do.
-		onDyingThread(f)
-		runtime.UnlockOSThread()
-	}()
-	<-done
+	return <-done
 }
 
 func write[N int | int64](group, file string, value N) error {
