@@ -201,7 +201,7 @@ func (g *Groups) Start(cmd *exec.Cmd) error {
 }
 
 func write[N int | int64](group, file string, value N) error {
-	if err := os.WriteFile(filepath.Join(group, file), []byte(strconv.FormatInt(int64(value), 10)), 0); err != nil {
+	if err := os.WriteFile(filepath.Join(group, file), []byte(strconv.FormatInt(int64(value), 10)), 0o644); err != nil {
 		return fmt.Errorf("control group: %w", err)
 	}
 	return nil
