@@ -82,16 +82,15 @@ func TestWithoutNamespaces(t *testing.T) {
 			}
 			f.plain(profile)
 			f.start()
-			parent := strconv.Itoa(os.Getpid())
-			if os.Geteuid() == 0 { // another user's are out of reach anyway
-				sleeper := exec.Command("/bin/sleep", "600")
+			sleeper := exec.Command("/bin/sleep", "600") // its twins are done to somebody
+			if os.Geteuid() == 0 {                       // another user's are out of reach anyway
 				sleeper.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: plainOwner, Gid: plainOwner}}
-				if err := sleeper.Start(); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _, _ = sleeper.Process.Kill(), sleeper.Wait() })
-				parent = strconv.Itoa(sleeper.Process.Pid)
 			}
+			if err := sleeper.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _, _ = sleeper.Process.Kill(), sleeper.Wait() })
+			other := strconv.Itoa(sleeper.Process.Pid)
 
 			in := func(dir string) [][]string {
 				return [][]string{
@@ -108,14 +107,14 @@ func TestWithoutNamespaces(t *testing.T) {
 			}
 			acts := [][]string{
 				{"read", outside + "/file"}, {"list", outside}, {"list", "/"}, {"list", "/etc"}, {"read", "/etc/passwd"}, {"list", "/proc"},
-				{"of-process", parent, "environ"}, {"of-process", parent, "cmdline"},
+				{"of-process", other, "environ"}, {"of-process", other, "cmdline"},
 				{"execute", "/bin/true"}, {"execute-memfd"}, {"fork-many", "1"},
-				{"kill", parent, "0"}, {"limit-process", parent}, {"slow-process", parent},
+				{"kill", other, "0"}, {"limit-process", other}, {"slow-process", other},
 				socket(unix.AF_UNIX, unix.SOCK_STREAM), socket(unix.AF_INET, unix.SOCK_STREAM), socket(unix.AF_INET6, unix.SOCK_DGRAM),
 				socket(unix.AF_NETLINK, unix.SOCK_RAW), {"pair", "1", "1"},
 				{"call", strconv.Itoa(unix.SYS_SHMGET), "0", "4096", "0x380"}, {"call", strconv.Itoa(unix.SYS_MSGGET), "0", "0x380"},
 				{"call", strconv.Itoa(unix.SYS_SEMGET), "0", "1", "0x380"}, {"watch", outside}, {"watch", f.root},
-				{"clone", strconv.Itoa(unix.CLONE_NEWUSER)}, {"signal-queue", parent, "0"}, {"signal-pidfd", parent, "0"},
+				{"clone", strconv.Itoa(unix.CLONE_NEWUSER)}, {"signal-queue", other, "0"}, {"signal-pidfd", other, "0"},
 			}
 			acts = append(acts, attributes(outside+"/dir")...)
 			acts = append(acts, attributes(f.root)...)
