@@ -99,11 +99,39 @@ func (g *gitSearch) read(config string, depth int) {
 // what lies beside them.
 func helpersOf(hooks string) string {
 	for dir := hooks; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
-		if filepath.Base(dir) == ".husky" {
+		if name := filepath.Base(dir); name == ".husky" || name == ".githooks" {
 			return dir
 		}
 	}
+	if filepath.Base(hooks) == "_" { // husky's, in another place
+		return filepath.Dir(hooks)
+	}
 	return hooks
+}
+
+// linkedFrom returns where links in a directory of hooks lead: what is started is
+// the file there.
+func linkedFrom(hooks string) []string {
+	const most = 1000
+	f, err := os.Open(hooks)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(most)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink == 0 {
+			continue
+		}
+		if target, err := filepath.EvalSymlinks(filepath.Join(hooks, e.Name())); err == nil {
+			out = append(out, target)
+		}
+	}
+	return out
 }
 
 // from returns path, starting at dir unless it is absolute.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,7 +102,11 @@ func TestGitPlaces(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		err := os.WriteFile(path, []byte(text), 0o644)
+		if target, ok := strings.CutPrefix(text, "-> "); ok {
+			err = errors.Join(os.Remove(path), os.Symlink(target, path))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,9 +115,15 @@ func TestGitPlaces(t *testing.T) {
 		want  []string // beneath project, as well as what always is
 		not   []string
 	}{
-		"no repository":     {nil, nil, []string{".husky"}},
-		"hooksPath":         {map[string]string{"project/.git/config": "[core]\nhooksPath = tools/hooks\n"}, []string{"tools/hooks"}, []string{"tools"}},
-		"hooksPath, husky":  {map[string]string{"project/.git/config": "[core]\nhooksPath = .husky/_\n"}, []string{".husky"}, nil},
+		"no repository":    {nil, nil, []string{".husky"}},
+		"hooksPath":        {map[string]string{"project/.git/config": "[core]\nhooksPath = tools/hooks\n"}, []string{"tools/hooks"}, []string{"tools"}},
+		"hooksPath, husky": {map[string]string{"project/.git/config": "[core]\nhooksPath = .husky/_\n"}, []string{".husky"}, nil},
+		"hooksPath, parts": {map[string]string{"project/.git/config": "[core]\nhooksPath = .githooks/unix\n"}, []string{".githooks"}, nil},
+		"hooksPath, _":     {map[string]string{"project/.git/config": "[core]\nhooksPath = conf/husky/_\n"}, []string{"conf/husky"}, []string{"conf"}},
+		"a link": {
+			map[string]string{"project/.git/config": "", "project/scripts/check": "", "project/.git/hooks/pre-push": "-> ../../scripts/check"},
+			[]string{"scripts/check"}, []string{"scripts"},
+		},
 		"hooksPath, inside": {map[string]string{"project/.git/config": "[core]\nhooksPath = " + root + "/project/h\n"}, []string{"h"}, nil},
 		"hooksPath, out":    {map[string]string{"project/.git/config": "[core]\nhooksPath = ../out\n"}, nil, []string{"../out"}},
 		"of the user": {

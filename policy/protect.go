@@ -69,6 +69,14 @@ func (r *resolver) protect() {
 		if r.writableHere(resolved) || r.writableHere(place.path) {
 			r.protectPath(place.path, Protected{Why: "host_tool", Source: source, Dir: place.dir, Content: place.content})
 		}
+		if !place.dir {
+			continue
+		}
+		for _, target := range linkedFrom(place.path) {
+			if target != root && r.writableHere(target) {
+				r.protectPath(target, Protected{Why: "host_tool", Source: source})
+			}
+		}
 	}
 }
 
