@@ -21,6 +21,12 @@ func TestIsHostTool(t *testing.T) {
 			t.Errorf("%s: %v", rel, got)
 		}
 	}
+	itself := func(dir string) bool { return dir == "" } // the workspace is a repository without a work tree
+	for _, rel := range []string{"config", "hooks/pre-commit"} {
+		if !IsHostTool(rel, 0o644, itself) {
+			t.Errorf("%s of the workspace itself", rel)
+		}
+	}
 	if IsHostTool("sub/.git", fs.ModeDir|0o755, bare) {
 		t.Error("a repository's directory is nothing by itself")
 	}
