@@ -340,7 +340,7 @@ func TestBrokerKilled(t *testing.T) {
 	}
 	_ = broker.Wait()
 	defer func() { // nobody journalled its control groups; those of agent-mcp go at its next start
-		left, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/sunaba-%d-*", broker.Process.Pid))
+		left := groupsOf(broker.Process.Pid)
 		for _, dir := range left {
 			if err := os.Remove(dir); err != nil {
 				t.Error(err)

@@ -12,6 +12,17 @@ import (
 	"sunaba/scope"
 )
 
+// groupsOf lists the control groups that a broker made and that are there now.
+func groupsOf(pid int) (groups []string) {
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error { // others' come and go
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), fmt.Sprintf("sunaba-%d-", pid)) {
+			groups = append(groups, path)
+		}
+		return nil
+	})
+	return groups
+}
+
 // memoryGroup is the folder of the group that limits f's memory.
 func memoryGroup(t *testing.T, f *fixture) string {
 	t.Helper()
@@ -19,14 +30,11 @@ func memoryGroup(t *testing.T, f *fixture) string {
 		t.Skip("needs a memory controller that this user can make groups of")
 	}
 	var found string
-	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error { // groups come and go
-		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), fmt.Sprintf("sunaba-%d-", os.Getpid())) {
-			if _, err := os.Stat(path + "/" + f.s.groups.Memory()); err == nil {
-				found = path
-			}
+	for _, path := range groupsOf(os.Getpid()) {
+		if _, err := os.Stat(path + "/" + f.s.groups.Memory()); err == nil {
+			found = path
 		}
-		return nil
-	})
+	}
 	if found == "" {
 		t.Fatal("no group")
 	}
